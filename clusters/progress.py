@@ -1,0 +1,93 @@
+"""Progress of long steps: what, how long so far, how long it took last time.
+
+Lines go to stderr (stdout belongs to results) and say nothing twice: on a terminal one line is
+rewritten every second; elsewhere (CI logs) a line appears when a step starts, every 30 s, and
+when it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_started = time.monotonic()
+
+
+def say(message: str) -> None:
+    """One line of progress, with the time since this process started."""
+    print(f"[{_clock(time.monotonic() - _started)}] {message}", file=sys.stderr, flush=True)
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60:02d}:{int(seconds) % 60:02d}"
+
+
+def _memory() -> Path:
+    from clusters import cache  # cache says what it waits for through this module
+
+    return cache.root() / "durations.json"
+
+
+def last_time(step: str) -> float | None:
+    """Seconds that *step* took when it last ended well on this machine."""
+    try:
+        value = json.loads(_memory().read_text()).get(step)
+    except (OSError, ValueError):
+        return None
+    return float(value) if value is not None else None
+
+
+def _remember(step: str, seconds: float) -> None:
+    path = _memory()
+    try:
+        known = json.loads(path.read_text())
+    except (OSError, ValueError):
+        known = {}
+    known[step] = round(seconds, 1)
+    partial = path.with_name(f".durations.{os.getpid()}")
+    partial.write_text(json.dumps(known, indent=1, sort_keys=True))
+    partial.replace(path)
+
+
+@contextmanager
+def step(name: str) -> Iterator[Callable[[str], None]]:
+    """Show *name* as running until the block ends; yields ``detail(text)`` for what it does now."""
+    before = last_time(name)
+    expected = f", took {before:.0f} s last time" if before is not None else ""
+    say(f"{name} ...{expected}")
+    start = time.monotonic()
+    state = {"detail": ""}
+    done = threading.Event()
+    terminal = sys.stderr.isatty()
+
+    def tick() -> None:
+        while not done.wait(1.0 if terminal else 30.0):
+            line = f"  {name}: {time.monotonic() - start:.0f} s so far{expected} {state['detail']}"
+            if terminal:
+                sys.stderr.write(f"\r\x1b[2K{line[:118]}")
+                sys.stderr.flush()
+            else:
+                say(line.strip())
+
+    def detail(text: str) -> None:
+        state["detail"] = f"({text})" if text else ""
+
+    ticker = threading.Thread(target=tick, name=f"progress {name}", daemon=True)
+    ticker.start()
+    ended = "failed"
+    try:
+        yield detail
+        ended = "done"
+        _remember(name, time.monotonic() - start)
+    finally:
+        done.set()
+        ticker.join()
+        if terminal:
+            sys.stderr.write("\r\x1b[2K")
+        say(f"{name}: {ended} in {time.monotonic() - start:.1f} s")

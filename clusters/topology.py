@@ -1,0 +1,139 @@
+"""Topologies: named layouts of nodes, as YAML with a schema.
+
+A node's GPUs are fake, but its labels are the ones that GPU feature discovery puts on real GPU
+nodes (``nvidia.com/gpu.present``, ``.product``, ``.count``, ``.memory``), so that selectors
+written for real clusters work here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from clusters.errors import TopologyError
+
+FOLDER = Path(__file__).parent / "topologies"
+GPU = "nvidia.com/gpu"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Taint(_Strict):
+    """A node taint, as in ``spec.taints``."""
+
+    key: str
+    value: str = ""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+class GpuModel(_Strict):
+    """What the fake GPUs claim to be. ``memory`` is in MiB, as on real nodes."""
+
+    product: str = "NVIDIA-A100-SXM4-40GB"
+    memory: int = Field(default=40960, gt=0)
+
+
+class NodeGroup(_Strict):
+    """``count`` equal nodes."""
+
+    role: Literal["control-plane", "worker"]
+    count: int = Field(default=1, ge=1)
+    gpus: int = Field(default=0, ge=0)
+    labels: dict[str, str] = Field(default_factory=dict)
+    taints: list[Taint] = Field(default_factory=list)
+
+
+class Node(_Strict):
+    """One node of a topology; ``index`` counts from 0 within its role."""
+
+    role: Literal["control-plane", "worker"]
+    index: int
+    gpus: int
+    labels: dict[str, str]
+    taints: list[Taint]
+
+
+class Topology(_Strict):
+    """A named layout of nodes."""
+
+    name: str = Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$")
+    description: str
+    gpu: GpuModel = GpuModel()
+    nodes: list[NodeGroup] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _one_control_plane(self) -> Topology:
+        planes = sum(g.count for g in self.nodes if g.role == "control-plane")
+        if planes != 1:
+            raise ValueError(f"a topology has exactly one control-plane node, this one {planes}")
+        return self
+
+    def each_node(self) -> list[Node]:
+        """All nodes, control plane first, with every label that they carry."""
+        result: list[Node] = []
+        for role in ("control-plane", "worker"):
+            index = 0
+            for group in (g for g in self.nodes if g.role == role):
+                for _ in range(group.count):
+                    labels = {**self._gpu_labels(group.gpus), **group.labels}
+                    result.append(
+                        Node(
+                            role=group.role,
+                            index=index,
+                            gpus=group.gpus,
+                            labels=labels,
+                            taints=group.taints,
+                        )
+                    )
+                    index += 1
+        return result
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of all nodes together."""
+        return sum(group.count * group.gpus for group in self.nodes)
+
+    def _gpu_labels(self, gpus: int) -> dict[str, str]:
+        if gpus == 0:
+            return {}
+        return {
+            f"{GPU}.present": "true",
+            f"{GPU}.product": self.gpu.product,
+            f"{GPU}.count": str(gpus),
+            f"{GPU}.memory": str(self.gpu.memory),
+        }
+
+
+def names() -> list[str]:
+    """Names of the topologies that come with the harness."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def load(name_or_path: str) -> Topology:
+    """A topology by name, or from a file when the name ends in ``.yaml``.
+
+    Raises:
+        TopologyError: no such topology, or a file that breaks the schema; each problem on a line.
+    """
+    is_file = name_or_path.endswith((".yaml", ".yml"))
+    path = Path(name_or_path) if is_file else FOLDER / f"{name_or_path}.yaml"
+    if not path.is_file():
+        raise TopologyError(
+            f"no topology {name_or_path!r}",
+            hint=f"one of {', '.join(names())}, or the path of a .yaml file",
+        )
+    try:
+        return Topology.model_validate(yaml.safe_load(path.read_text()))
+    except yaml.YAMLError as error:
+        raise TopologyError(f"{path} is not YAML: {error}") from error
+    except ValidationError as error:
+        problems = [
+            f"{'.'.join(str(part) for part in item['loc']) or 'topology'}: {item['msg']}"
+            for item in error.errors()
+        ]
+        raise TopologyError(f"{path} is not a topology:\n  " + "\n  ".join(problems)) from error

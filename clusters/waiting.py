@@ -1,0 +1,92 @@
+"""Waiting for a state: list once, then follow the watch until a condition holds.
+
+A broken or expired watch is opened again from a fresh list: no event is needed for the *state*
+to be right, and the deadline goes on running.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from clusters.errors import Expired, Unreachable, WaitTimeout
+
+if TYPE_CHECKING:
+    from clusters.kube import Kube, Object, Resource
+
+#: seconds between two attempts to reach an API server that does not answer
+RECONNECT = 0.5
+
+
+def wait_for[T](
+    kube: Kube,
+    what: Resource,
+    until: Callable[[list[Object]], T | None],
+    namespace: str | None,
+    labels: str,
+    fields: str,
+    deadline: float,
+    why: str,
+) -> T:
+    """See :meth:`clusters.kube.Kube.wait`."""
+    end = time.monotonic() + deadline
+    seen: dict[str, Object] = {}
+    trouble = ""
+    while True:
+        try:
+            items, version = kube._list(what, namespace, labels, fields)
+            seen = {_id(item): item for item in items}
+            if (answer := until(list(seen.values()))) is not None:
+                return answer
+            left = end - time.monotonic()
+            if left > 0:
+                for event in kube.watch(
+                    what, namespace, since=version, labels=labels, fields=fields, timeout=left
+                ):
+                    if event["type"] == "BOOKMARK":
+                        continue
+                    item = event["object"]
+                    if event["type"] == "DELETED":
+                        seen.pop(_id(item), None)
+                    else:
+                        seen[_id(item)] = item
+                    if (answer := until(list(seen.values()))) is not None:
+                        return answer
+                    if time.monotonic() > end:
+                        break
+        except Expired:
+            pass
+        except Unreachable as error:
+            trouble = f"; last trouble: {error}"
+            time.sleep(RECONNECT)
+        if time.monotonic() >= end:
+            raise WaitTimeout(
+                f"{why}: not within {deadline:.0f} s; last seen: {describe(seen.values())}{trouble}"
+            )
+
+
+def _id(item: Object) -> str:
+    meta = item["metadata"]
+    return f"{meta.get('namespace', '')}/{meta['name']}"
+
+
+def describe(items: object) -> str:
+    """Objects in few words: name, phase or true conditions, node."""
+    words = []
+    for item in list(items):  # type: ignore[call-overload]
+        status = item.get("status") or {}
+        true = [c["type"] for c in status.get("conditions") or [] if c["status"] == "True"]
+        state = status.get("phase") or ",".join(true) or "no status"
+        waiting = [
+            s["state"]["waiting"].get("reason", "")
+            for s in status.get("containerStatuses") or []
+            if "waiting" in s.get("state", {})
+        ]
+        node = item.get("spec", {}).get("nodeName")
+        words.append(
+            f"{item['metadata']['name']} {state}"
+            + (f" ({', '.join(waiting)})" if waiting else "")
+            + (f" on {node}" if node else "")
+        )
+    return "; ".join(words[:20]) or "nothing"
