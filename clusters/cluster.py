@@ -95,7 +95,7 @@ class ClusterProvider(Protocol):
     def get(self, name: str) -> Cluster:
         """A cluster that is up. Raises ClusterError when there is none of that name."""
 
-    def list(self) -> list[str]:
+    def names(self) -> list[str]:
         """Names of the clusters that this provider made and that still exist."""
 
     def delete(self, name: str) -> None:

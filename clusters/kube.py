@@ -173,7 +173,7 @@ class Kube:
             raise
         return answer
 
-    def list(
+    def find(
         self, what: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
     ) -> list[Object]:
         """All objects of a kind, in one namespace or in all, that match the selectors."""
@@ -373,7 +373,7 @@ class Kube:
             query.append(("container", container))
         url = f"{self.host}{PODS.path(namespace, pod)}/exec?{urlencode(query)}"
         try:
-            socket = websocket_call(
+            socket: Any = websocket_call(  # type: ignore[no-untyped-call]
                 self._client.configuration,
                 "GET",
                 url,

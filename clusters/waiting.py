@@ -7,7 +7,7 @@ to be right, and the deadline goes on running.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from clusters.errors import Expired, Unreachable, WaitTimeout
@@ -71,10 +71,10 @@ def _id(item: Object) -> str:
     return f"{meta.get('namespace', '')}/{meta['name']}"
 
 
-def describe(items: object) -> str:
+def describe(items: Iterable[Object]) -> str:
     """Objects in few words: name, phase or true conditions, node."""
     words = []
-    for item in list(items):  # type: ignore[call-overload]
+    for item in items:
         status = item.get("status") or {}
         true = [c["type"] for c in status.get("conditions") or [] if c["status"] == "True"]
         state = status.get("phase") or ",".join(true) or "no status"
