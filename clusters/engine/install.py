@@ -1,0 +1,76 @@
+"""Installing what an engine of our own needs, from Debian's packages; only what is missing."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from clusters import cache
+from clusters.command import run, run_logged
+from clusters.errors import CommandError, EngineError
+from clusters.progress import step
+
+#: command -> Debian package that has it
+PACKAGES = {
+    "dockerd": "docker.io",
+    "docker": "docker.io",
+    "containerd": "containerd",
+    "runc": "runc",
+    "iptables": "iptables",
+    "ip": "iproute2",
+}
+
+#: seconds given to a service that apt has just started
+SERVICE_START = 20.0
+
+_SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+_installed = False
+
+
+def which(command: str) -> str | None:
+    """Path of *command*, also where PATH lacks the sbin folders."""
+    return shutil.which(command) or shutil.which(command, path=_SBIN)
+
+
+def missing() -> None:
+    """Install the packages of the commands that are not there.
+
+    Raises:
+        EngineError: apt-get failed; holds the end of its output.
+    """
+    global _installed
+    wanted = sorted({PACKAGES[c] for c in PACKAGES if which(c) is None})
+    if not wanted:
+        return
+    log = cache.root() / "logs" / "apt.log"
+    env = {"DEBIAN_FRONTEND": "noninteractive"}
+    with step("install the Docker engine") as detail:
+        try:
+            run_logged(["apt-get", "update"], log, timeout=600, env=env, detail=detail)
+            if "docker.io" in wanted and _known("docker-cli"):
+                wanted.append("docker-cli")  # a package of its own since Debian 13
+            run_logged(
+                ["apt-get", "install", "-y", "--no-install-recommends", *wanted],
+                log, timeout=1800, env=env, detail=detail,
+            )  # fmt: skip
+        except CommandError as error:
+            raise EngineError(
+                f"installing {' '.join(wanted)} failed: {error}",
+                hint=f"see {log}, or install Docker by hand",
+            ) from error
+    still = sorted(c for c in PACKAGES if which(c) is None)
+    if still:
+        raise EngineError(f"{', '.join(still)} still missing after installing {' '.join(wanted)}")
+    _installed = True
+
+
+def just_installed() -> float:
+    """Seconds that a service which apt may have started is worth waiting for."""
+    return SERVICE_START if _installed and Path("/run/systemd/system").is_dir() else 0.0
+
+
+def _known(package: str) -> bool:
+    try:
+        return bool(run(["apt-cache", "show", "--no-all-versions", package], timeout=60))
+    except CommandError:
+        return False
