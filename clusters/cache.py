@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -84,8 +85,20 @@ def published(path: Path, make: Callable[[Path], None]) -> Path:
         if path.exists():
             return path
         partial = path.with_name(f".{path.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
+        remove(partial)
         partial.mkdir(parents=True)
         make(partial)
         partial.rename(path)
     return path
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder of ours; no error when it is not there.
+
+    A debootstrap that was killed leaves ``/proc`` and ``/sys`` mounted inside: they are unmounted
+    first, since removing a folder must never reach into them.
+    """
+    below = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for mount in sorted((m for m in below if m.startswith(f"{folder}/")), reverse=True):
+        subprocess.run(["umount", "-l", mount], check=False)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -115,6 +115,9 @@ class ClusterProvider(Protocol):
     def start_node(self, cluster: Cluster, node: str) -> None:
         """Power it on; returns when it is Ready with GPUs, labels and pod routes restored."""
 
+    def restart_kubelet(self, cluster: Cluster, node: str) -> None:
+        """Restart the node's kubelet; returns as :meth:`start_node` does."""
+
 
 def no_such_cluster(name: str, known: list[str]) -> ClusterError:
     """The error for a cluster name that is not there."""

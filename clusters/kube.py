@@ -14,6 +14,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -72,7 +73,9 @@ class Kube:
 
     def __init__(self, kubeconfig: Path, context: str | None = None) -> None:
         try:
-            self._client = config.new_client_from_config(str(kubeconfig), context=context)
+            self._client = config.new_client_from_config(  # type: ignore[no-untyped-call]
+                str(kubeconfig), context=context
+            )
         except config.ConfigException as error:
             raise ClusterError(
                 f"no usable context {context or '(current)'} in {kubeconfig}: {error}"
@@ -416,6 +419,11 @@ def _api_error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> Ap
 def conditions(item: Object) -> dict[str, str]:
     """Condition type -> status (``True``, ``False``, ``Unknown``) of any object."""
     return {c["type"]: c["status"] for c in item.get("status", {}).get("conditions") or []}
+
+
+def epoch(timestamp: str) -> float:
+    """Seconds since 1970 of a timestamp as the API writes them."""
+    return datetime.fromisoformat(timestamp).timestamp()
 
 
 def until_true(check: Callable[[], bool], *, deadline: float, why: str, every: float = 0.5) -> None:

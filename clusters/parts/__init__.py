@@ -1,0 +1,162 @@
+"""Parts: what a cluster and the systems on it are made of.
+
+Each part is asked for by name and obtained by a *source*, chosen by the environment variable
+``PARTS``:
+
+* ``auto`` (default): the image we built before, else the published one if the engine has it or
+  can pull it, else built;
+* ``pull``: the published one only;
+* ``build``: built only, from the pinned Go modules and Debian packages.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+
+from clusters import cache, engine
+from clusters.engine import Engine
+from clusters.errors import CommandError, EngineError, PartError, UnknownVersion
+from clusters.parts import gobuild, images, nodeimage, pins
+from clusters.progress import say, step
+
+#: seconds that a pull may take; a registry that cannot be reached refuses at once or never answers
+PULL_TIMEOUT = 300.0
+
+
+class Source(StrEnum):
+    """Where parts come from."""
+
+    AUTO = "auto"
+    PULL = "pull"
+    BUILD = "build"
+
+
+def source() -> Source:
+    """The source that ``PARTS`` asks for. Raises UnknownVersion for any other word."""
+    word = os.environ.get("PARTS", "auto").lower()
+    try:
+        return Source(word)
+    except ValueError:
+        raise UnknownVersion(
+            f"PARTS={word!r} is not a source", hint="one of auto, pull, build"
+        ) from None
+
+
+def node_image(kubernetes: str) -> str:
+    """Reference of the node image of a Kubernetes version, in the engine."""
+    pull = pins.kubernetes_pin(kubernetes).pull
+    built = nodeimage.reference(kubernetes)
+    return _obtain(
+        f"node image {kubernetes}", built, pull, lambda e, d: nodeimage.build(e, kubernetes, d)
+    )
+
+
+def base_image() -> str:
+    """Reference of the image that pods of ours run in, in the engine."""
+    return _obtain(
+        "base image",
+        images.base_reference(),
+        pins.pins().base.pull,
+        lambda e, _: images.build_base(e),
+    )
+
+
+def image(name: str, version: str | None = None, image: str | None = None) -> str:
+    """Reference of the image of a program, in the engine.
+
+    Args:
+        name: a program of ``pins.yaml``, e.g. ``training-operator``.
+        version: without ``v``; None for the default.
+        image: which of the program's images; None when it has one.
+    """
+    program, chosen, at = pins.program_pin(name, version)
+    which = image or next(iter(program.images))
+    return _obtain(
+        f"image {name} {chosen} {which}" if len(program.images) > 1 else f"image {name} {chosen}",
+        images.program_reference(name, which, chosen),
+        at.pull.get(which),
+        lambda e, _: images.build_program(e, name, which, chosen),
+    )
+
+
+def host_binary(name: str) -> Path:
+    """Path of a program that runs on the host: ``kind`` or ``kubectl``; built when not cached."""
+    if name == "kubectl":
+        program = pins.kubernetes_program(pins.pins().kubernetes.default)
+    else:
+        program = pins.program(name)
+    folder = cache.root() / "bin" / f"{program.name}-{program.version}-{program.key}"
+    if folder.exists():
+        return folder / name
+    with step(f"build {program.name} {program.version}") as detail:
+        return gobuild.build(program, detail=detail) / name
+
+
+def manifests(name: str, version: str | None = None) -> Path:
+    """The source folder of a program's module, where its manifests lie."""
+    program, chosen, at = pins.program_pin(name, version)
+    return gobuild.module_dir(program.module, chosen, at.sum)
+
+
+def _obtain(
+    what: str,
+    built: str,
+    published: str | None,
+    build: Callable[[Engine, Callable[[str], None]], str],
+) -> str:
+    docker = engine.ensure()
+    wanted = source()
+    if wanted is not Source.PULL and docker.has_image(built):
+        return built
+    if wanted is not Source.BUILD and published is not None:
+        if docker.has_image(published) or _pull(docker, published):
+            return published
+        if wanted is Source.PULL:
+            raise PartError(
+                f"{what}: {published} is not in the Docker engine and cannot be pulled",
+                hint="load it with `docker load`, or use PARTS=build",
+            )
+    if wanted is Source.PULL:
+        raise PartError(f"{what} is published nowhere", hint="use PARTS=auto or PARTS=build")
+    with cache.lock(built.replace("/", "-").replace(":", "-")):
+        if not docker.has_image(built):
+            with step(f"build {what}") as detail:
+                build(docker, detail)
+    return built
+
+
+def _pull(docker: Engine, reference: str) -> bool:
+    try:
+        docker.docker("pull", "-q", reference, timeout=PULL_TIMEOUT)
+    except (CommandError, EngineError) as error:
+        if source() is Source.PULL:
+            say(f"{reference} cannot be pulled: {str(error).splitlines()[-1].strip()}")
+        return False
+    return True
+
+
+def prune(keep: Iterable[str] = ()) -> list[str]:
+    """Remove images of ours that no pin asks for any more; the references removed."""
+    docker = engine.ensure()
+    program_images = [
+        images.program_reference(name, which, version)
+        for name, program in pins.pins().programs.items()
+        for version in program.versions
+        for which in program.images
+    ]
+    wanted = {
+        images.base_reference(),
+        *(nodeimage.reference(version) for version in pins.pins().kubernetes.versions),
+        *program_images,
+        *keep,
+    }
+    listed = docker.docker("images", "--format", "{{.Repository}}:{{.Tag}}", "muster/*")
+    gone = [ref for ref in listed.split() if ref not in wanted]
+    for reference in gone:
+        with suppress(CommandError):  # in use by a cluster that is up
+            docker.docker("rmi", reference)
+    return gone

@@ -2,8 +2,9 @@
 
 A module of the Go proxy is used as an ordinary pinned dependency: a small ``go.mod`` of ours
 requires it, and repeats its ``replace`` block, because Go ignores the replacements of a module
-that is not the main one. A replacement by a local folder (Kubernetes' staging modules) becomes
-the published module of the same release.
+that is not the main one. Kubernetes' replacements by its staging folders become the published modules
+of the same release; other local folders are dropped, since the release requires its siblings by
+version.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def go_env() -> dict[str, str]:
         "GOCACHE": str(base / "build"),
         "GOTOOLCHAIN": "local",
         "GOWORK": "off",
-        "GOFLAGS": "-mod=mod -modcacherw",
+        "GOFLAGS": "-modcacherw",
         "CGO_ENABLED": "0",
     }
 
@@ -124,6 +125,22 @@ def build(program: GoProgram, *, detail: Callable[[str], None] | None = None) ->
     return cache.published(target, make)
 
 
+def build_file(name: str, source: str) -> Path:
+    """The folder with the binary *name*, built from one Go file that needs only Go's library."""
+    target = cache.root() / "bin" / f"{name}-{cache.key(source, _go_version())}"
+
+    def make(partial: Path) -> None:
+        file = partial / "main.go"
+        file.write_text(source)
+        run(
+            [go_command(), "build", "-trimpath", "-ldflags", "-s -w", "-o", name, "main.go"],
+            timeout=BUILD_TIMEOUT, env=go_env(), cwd=partial,
+        )  # fmt: skip
+        file.unlink()
+
+    return cache.published(target, make)
+
+
 def build_checkout(
     source: Path, binaries: Mapping[str, str], *, detail: Callable[[str], None] | None = None
 ) -> Path:
@@ -137,14 +154,13 @@ def build_checkout(
     target = cache.root() / "src-builds" / cache.key(str(source.resolve()), dict(binaries))
     log = cache.root() / "logs" / f"build-src-{target.name}.log"
     log.unlink(missing_ok=True)
-    env = {**go_env(), "GOFLAGS": "-modcacherw"}
     with cache.lock(f"src-{target.name}"):
         for name, package in binaries.items():
             try:
                 run_logged(
                     [go_command(), "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w",
                      "-o", str(target / name), f"./{package.removeprefix('./')}"],
-                    log, timeout=BUILD_TIMEOUT, env=env, cwd=source, detail=detail,
+                    log, timeout=BUILD_TIMEOUT, env=go_env(), cwd=source, detail=detail,
                 )  # fmt: skip
             except CommandError as error:
                 raise PartError(f"building {source} failed: {error}") from error
@@ -158,16 +174,19 @@ def _write_module(program: GoProgram, source: Path, work: Path) -> None:
     lines = ["module muster.local/build", f"go {upstream['Go']}", ""]
     lines += [f"require {program.module} v{program.version}", ""]
     lines += [f"require {item.replace('@', ' ')}" for item in program.require]
-    lines += [_replace_line(item, program.version) for item in upstream.get("Replace") or []]
+    replaced = (_replace_line(item, program.version) for item in upstream.get("Replace") or [])
+    lines += [line for line in replaced if line]
     (work / "go.mod").write_text("\n".join(lines) + "\n")
     if program.main is not None:
         (work / "main.go").write_text(program.main)
 
 
-def _replace_line(item: dict[str, dict[str, str]], version: str) -> str:
+def _replace_line(item: dict[str, dict[str, str]], version: str) -> str | None:
     old, new = item["Old"]["Path"], item["New"]
-    if new["Path"].startswith("."):  # a staging folder of Kubernetes: published as v0.x.y
+    if new["Path"].startswith("./staging/"):  # of Kubernetes, which requires them as v0.0.0
         return f"replace {old} => {old} v0.{version.split('.', 1)[1]}"
+    if new["Path"].startswith("."):  # a sibling module, required at its released version as well
+        return None
     at = f" {item['Old']['Version']}" if item["Old"].get("Version") else ""
     return f"replace {old}{at} => {new['Path']} {new['Version']}"
 
@@ -179,11 +198,8 @@ def _compile(
     log: Path,
     detail: Callable[[str], None] | None,
 ) -> None:
-    go, env = go_command(), go_env()
-    if program.main is not None:
-        run_logged([go, "mod", "tidy"], log, timeout=600, env=env, cwd=work, detail=detail)
-        packages = ["."]
-    else:
+    go, env = go_command(), {**go_env(), "GOFLAGS": "-mod=mod -modcacherw"}
+    if program.main is None:
         packages = sorted(set(program.binaries.values()))
         tools = [f"{package}@v{program.version}" for package in packages]
         run_logged([go, "get", "-tool", *tools], log, timeout=600, env=env, cwd=work)

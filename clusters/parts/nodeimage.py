@@ -1,0 +1,222 @@
+"""The image that kind's nodes run: built here where ``kindest/node`` cannot be pulled.
+
+Same layout as kind's own: a Debian with systemd and containerd, the files of the kind module's
+``images/base/files``, Kubernetes' binaries, and the images of the static pods already in
+containerd's store. What differs, because it must run on more hosts:
+
+* Debian bookworm's systemd 252 and containerd 1.6: later ones refuse cgroup v1.
+* Nothing asks for an OOM score below what the host allows (``restrict_oom_score_adj``, no
+  ``OOMScoreAdjust`` in containerd's unit): without ``CAP_SYS_RESOURCE`` that is refused.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from clusters import cache
+from clusters.command import run
+from clusters.engine import Engine
+from clusters.errors import CommandError, PartError
+from clusters.parts import archive, gobuild, images, pins, rootfs
+
+#: raise it when what this module does to the tree changes
+RECIPE = 1
+
+CNI_BINARIES = ("host-local", "loopback", "portmap", "ptp")
+
+_WANTS = (
+    "lib/systemd/system/multi-user.target.wants", "etc/systemd/system/*.wants",
+    "lib/systemd/system/local-fs.target.wants", "lib/systemd/system/basic.target.wants",
+)  # fmt: skip
+_ENABLED = ("kubelet.service", "containerd.service", "undo-mount-hacks.service")
+
+
+def reference(kubernetes: str) -> str:
+    """The name of the built node image of a Kubernetes version; carries the content key."""
+    pin = pins.kubernetes_pin(kubernetes)
+    key = cache.key(
+        RECIPE, pins.kubernetes_program(kubernetes).key, pin.tags.model_dump(),
+        [pins.program(name).key for name in ("etcd", "coredns", "cni-plugins", "kind")],
+        list(rootfs.NODE_PACKAGES), list(rootfs.BASE_PACKAGES), pins.pins().debian,
+    )  # fmt: skip
+    return f"muster/node:v{kubernetes}-{key}"
+
+
+def build(engine: Engine, kubernetes: str, detail: Callable[[str], None]) -> str:
+    """Build the node image and return its reference.
+
+    Raises:
+        PartError: a part could not be built, or containerd in the image did not take the images.
+    """
+    target = reference(kubernetes)
+    work = cache.root() / "work" / target.rpartition(":")[2]
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    try:
+        preload = _preload_archive(kubernetes, work, detail)
+        detail("assembling the root file system")
+        tree = work / "root"
+        tree.mkdir()
+        _assemble(kubernetes, tree)
+        detail("importing it")
+        bare = f"{target}-bare"
+        run(
+            ["sh", "-c", 'tar --numeric-owner -C "$0" -c . | docker import '
+             "--change 'ENV container=docker' --change 'STOPSIGNAL SIGRTMIN+3' "
+             "--change 'ENTRYPOINT [\"/usr/local/bin/entrypoint\",\"/sbin/init\"]' - \"$1\"",
+             str(tree), bare],
+            timeout=900, env=engine.env(),
+        )  # fmt: skip
+        detail("loading the static pods' images into it")
+        _preload(engine, bare, preload, target)
+        with suppress(CommandError):
+            engine.docker("rmi", "--no-prune", bare)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return target
+
+
+def _preload_archive(kubernetes: str, work: Path, detail: Callable[[str], None]) -> Path:
+    """One archive with all images that a node needs before it has a network."""
+    pin = pins.kubernetes_pin(kubernetes)
+    detail(f"building Kubernetes {kubernetes}")
+    binaries = gobuild.build(pins.kubernetes_program(kubernetes), detail=detail)
+    etcd = gobuild.build(pins.program("etcd"), detail=detail)
+    coredns = gobuild.build(pins.program("coredns"), detail=detail)
+    pause = gobuild.build_file("pause", (pins.FOLDER / "pause.go").read_text())
+    base = rootfs.tree("base", rootfs.BASE_PACKAGES, detail)
+    registry = "registry.k8s.io"
+
+    def layer(name: str, path: str, source: Path) -> Path:
+        return archive.binary_layer(work / f"{name}.layer", {path: source})
+
+    found = [
+        archive.Image(
+            [f"{registry}/{name}:v{kubernetes}"],
+            [*([base] if name == "kube-proxy" else []),
+             layer(name, f"/usr/local/bin/{name}", binaries / name)],
+        )
+        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy")
+    ]  # fmt: skip
+    found += [
+        archive.Image(
+            [f"{registry}/etcd:{pin.tags.etcd}"],
+            [layer("etcd", "/usr/local/bin/etcd", etcd / "etcd")],
+        ),
+        archive.Image(
+            [f"{registry}/coredns/coredns:{pin.tags.coredns}"],
+            [layer("coredns", "/coredns", coredns / "coredns")],
+            entrypoint=["/coredns"],
+        ),
+        archive.Image(
+            [f"{registry}/pause:{pin.tags.pause}"],
+            [layer("pause", "/pause", pause / "pause")],
+            entrypoint=["/pause"],
+        ),
+        # every pod of ours runs in it: loading it now saves seconds at each cluster's start
+        archive.Image([images.base_reference()], [base]),
+    ]
+    return archive.write(work / "preload.tar", found)
+
+
+def _assemble(kubernetes: str, tree: Path) -> None:
+    """Lay out the node's root file system below *tree*."""
+    pin = pins.kubernetes_pin(kubernetes)
+    run(["tar", "-xf", str(rootfs.tree("node", rootfs.NODE_PACKAGES)), "-C", str(tree)])
+    kind = pins.program("kind")
+    source = gobuild.module_dir(kind.module, kind.version, kind.sum) / "images/base/files"
+    for file in (path for path in source.rglob("*") if path.is_file()):
+        target = tree / file.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+        runs = "bin" in file.relative_to(source).parts
+        target.chmod(0o755 if runs else 0o644)
+
+    for pattern in _WANTS:
+        for folder in tree.glob(pattern):
+            for link in folder.iterdir():
+                link.unlink()
+    wants = tree / "etc/systemd/system/multi-user.target.wants"
+    wants.mkdir(parents=True, exist_ok=True)
+    for unit in _ENABLED:
+        (wants / unit).symlink_to(f"/etc/systemd/system/{unit}")
+    (tree / "etc/systemd/system/systemd-binfmt.service").symlink_to("/dev/null")
+    _append(tree / "etc/systemd/journald.conf", "ReadKMsg=no\n")
+
+    _edit(tree / "etc/systemd/system/containerd.service", {
+        "OOMScoreAdjust=-999\n": "",
+        "/usr/local/bin/containerd": "/usr/bin/containerd",
+    })  # fmt: skip
+    _edit(tree / "etc/containerd/config.toml", {
+        "restrict_oom_score_adj = false": "restrict_oom_score_adj = true",
+        "registry.k8s.io/pause:3.10": f"registry.k8s.io/pause:{pin.tags.pause}",
+    })  # fmt: skip
+    _oci_spec(tree)
+
+    binaries = gobuild.build(pins.kubernetes_program(kubernetes))
+    for name in ("kubelet", "kubeadm", "kubectl"):
+        shutil.copy(binaries / name, tree / "usr/bin" / name)
+    cni = gobuild.build(pins.program("cni-plugins"))
+    (tree / "opt/cni/bin").mkdir(parents=True)
+    for name in CNI_BINARIES:
+        shutil.copy(cni / name, tree / "opt/cni/bin" / name)
+    (tree / "kind/version").write_text(f"v{kubernetes}")
+    (tree / "kind/manifests").mkdir()
+    (tree / "kind/manifests/default-cni.yaml").write_text("")
+    (tree / "etc/kubernetes/manifests").mkdir(parents=True)
+
+
+def _oci_spec(tree: Path) -> None:
+    """containerd's base OCI spec with the hook that shows pods a product name of the node."""
+    text = run(["chroot", str(tree), "ctr", "oci", "spec"])
+    edit = (
+        '.hooks.createContainer += [{"path": "/kind/bin/mount-product-files.sh"}]'
+        " | del(.process.rlimits)"
+    )
+    text = run(["chroot", str(tree), "jq", edit], stdin=text)
+    (tree / "etc/containerd/cri-base.json").write_text(text)
+
+
+def _preload(engine: Engine, bare: str, preload: Path, target: str) -> None:
+    """Import *preload* into containerd's store of a container of *bare*; commit as *target*."""
+    container = f"muster-preload-{time.time_ns():x}"
+    engine.docker(
+        "run", "-d", "--privileged", "--name", container, "--entrypoint", "sleep",
+        "-v", f"{preload}:/preload.tar:ro", bare, "infinity",
+    )  # fmt: skip
+    script = (
+        "containerd >/tmp/containerd.log 2>&1 & "
+        "for i in $(seq 100); do ctr version >/dev/null 2>&1 && break; sleep 0.1; done; "
+        "ctr -n k8s.io images import --label=io.cri-containerd.pinned=pinned --no-unpack "
+        "/preload.tar && kill %1 && wait; rm -f /tmp/containerd.log; rm -rf /run/containerd"
+    )
+    try:
+        engine.docker("exec", container, "bash", "-c", script, timeout=600)
+        engine.docker(
+            "commit", "--change",
+            'ENTRYPOINT ["/usr/local/bin/entrypoint","/sbin/init"]', "--change", "CMD []",
+            container, target, timeout=600,
+        )  # fmt: skip
+    except CommandError as error:
+        raise PartError(f"the node image did not take its images: {error}") from error
+    finally:
+        with suppress(CommandError):
+            engine.docker("rm", "-f", "-v", container)
+
+
+def _append(path: Path, text: str) -> None:
+    path.write_text(path.read_text() + text)
+
+
+def _edit(path: Path, changes: dict[str, str]) -> None:
+    """Replace each text once; a text that is not there means that the source has changed."""
+    text = path.read_text()
+    for old, new in changes.items():
+        if old not in text:
+            raise PartError(f"{path.name} of kind's base image no longer has {old!r}")
+        text = text.replace(old, new, 1)
+    path.write_text(text)
