@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-from clusters import cache, hostfacts
-from clusters.engine import install, own
+from clusters import cache
+from clusters.engine import capabilities, install, own
 from clusters.engine.client import Engine, find, found_default, refused
 from clusters.engine.probe import check_privileged
 from clusters.errors import EngineError
+from clusters.progress import say
 
 __all__ = ["Engine", "check_privileged", "ensure", "find", "stop"]
 
@@ -24,27 +25,40 @@ def ensure() -> Engine:
         EngineError: there is none and none can be made here; says what is missing.
     """
     engine = find()
-    if engine is not None and (not engine.own or own.healthy()):
+    if not _usable(engine):
+        with cache.lock("engine"):
+            engine = find()  # whoever held the lock may have started it
+            if not _usable(engine):
+                engine = _start(engine)
+    assert engine is not None
+    if not engine.own and capabilities.lacking():
+        check_privileged(engine)
+    return engine
+
+
+def _usable(engine: Engine | None) -> bool:
+    return engine is not None and (not engine.own or own.healthy())
+
+
+def _start(broken: Engine | None) -> Engine:
+    """An engine that was not there: the service that apt starts, else our own."""
+    if broken is not None:
+        say("our Docker engine has lost its data root: starting it again")
+        own.stop()
+    refused()
+    install.missing()
+    engine = found_default(wait=install.just_installed())
+    if engine is not None:
         return engine
-    with cache.lock("engine"):
-        engine = find()  # whoever held the lock may have started it
-        if engine is not None and not engine.own:
-            return engine
-        if engine is not None and own.healthy():
-            return engine
-        refused()
-        install.missing()
-        engine = found_default(wait=install.just_installed())
-        if engine is None:
-            own.start()
-            engine = find()
-        if engine is None:
-            raise EngineError(
-                "the Docker engine was started but does not answer", hint=f"see {own.log()}"
-            )
-        if engine.own or hostfacts.lacking_capabilities():
-            check_privileged(engine)
-        return engine
+    own.start()
+    engine = find()
+    if engine is None or not engine.own:
+        raise EngineError(
+            "the Docker engine was started but does not answer", hint=f"see {own.log()}"
+        )
+    check_privileged(engine)
+    own.confirm()
+    return engine
 
 
 def stop() -> bool:

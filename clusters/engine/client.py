@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from clusters import cache, hostfacts
 from clusters.command import run
 from clusters.errors import CommandError, EngineError
 
@@ -52,11 +53,7 @@ class Engine:
         BuildKit is off: it is a plug-in that may be missing, and the images made here need none
         of it.
         """
-        values = {"DOCKER_BUILDKIT": "0", "DOCKER_CLI_HINTS": "false"}
-        if self.host:
-            # DOCKER_CONTEXT in the environment would make docker complain of the two
-            values |= {"DOCKER_HOST": self.host, "DOCKER_CONTEXT": ""}
-        return values
+        return {**_address(self.host), "DOCKER_BUILDKIT": "0", "DOCKER_CLI_HINTS": "false"}
 
     def docker(self, *args: str, timeout: float = 120.0, stdin: str | bytes | None = None) -> str:
         """Run ``docker ARGS`` and return what it printed.
@@ -166,11 +163,18 @@ def _ask(host: str) -> Engine | None:
     )
 
 
+def _address(host: str) -> dict[str, str]:
+    """Variables that send docker to *host*; an empty DOCKER_HOST is as good as none."""
+    # docker refuses to choose between DOCKER_HOST and DOCKER_CONTEXT, so only one may be set
+    return {"DOCKER_HOST": host, "DOCKER_CONTEXT": ""} if host else {"DOCKER_HOST": ""}
+
+
 def _query(host: str, what: str) -> dict[str, Any] | None:
     """Answer of ``docker version`` or ``docker info``; None when no engine answers."""
-    env = {"DOCKER_HOST": host, "DOCKER_CONTEXT": ""} if host else {"DOCKER_HOST": ""}
     try:
-        text = run([docker_command(), what, "--format", "{{json .}}"], timeout=20, env=env)
+        text = run(
+            [docker_command(), what, "--format", "{{json .}}"], timeout=20, env=_address(host)
+        )
         answer = json.loads(text)
     except CommandError as error:
         if _DENIED in error.output.lower():
@@ -187,8 +191,6 @@ def _query(host: str, what: str) -> dict[str, Any] | None:
 
 def refused() -> None:
     """Raise EngineError when this host does not allow an engine of our own."""
-    from clusters import hostfacts
-
     if not hostfacts.is_root():
         raise EngineError(
             "no Docker engine answers, and this user may not start one",
@@ -202,6 +204,4 @@ def refused() -> None:
 
 
 def _log() -> Path:
-    from clusters import cache
-
     return cache.root() / "logs" / "dockerd.log"

@@ -43,14 +43,16 @@ def missing() -> None:
     if not wanted:
         return
     log = cache.root() / "logs" / "apt.log"
+    # a fresh machine may be installing updates by itself just now
+    apt = ["apt-get", "-o", "DPkg::Lock::Timeout=600"]
     env = {"DEBIAN_FRONTEND": "noninteractive"}
     with step("install the Docker engine") as detail:
         try:
-            run_logged(["apt-get", "update"], log, timeout=600, env=env, detail=detail)
+            run_logged([*apt, "update"], log, timeout=600, env=env, detail=detail)
             if "docker.io" in wanted and _known("docker-cli"):
                 wanted.append("docker-cli")  # a package of its own since Debian 13
             run_logged(
-                ["apt-get", "install", "-y", "--no-install-recommends", *wanted],
+                [*apt, "install", "-y", "--no-install-recommends", *wanted],
                 log, timeout=1800, env=env, detail=detail,
             )  # fmt: skip
         except CommandError as error:

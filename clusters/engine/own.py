@@ -15,8 +15,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from clusters import cache, hostfacts
+from clusters import cache
 from clusters.command import run
+from clusters.engine import capabilities
 from clusters.engine.client import SOCKET
 from clusters.engine.install import which
 from clusters.engine.runtime import install_shim
@@ -79,7 +80,7 @@ def pid() -> int | None:
 
 
 def healthy() -> bool:
-    """Whether our engine runs on the data root that it was started with.
+    """Whether our engine runs, on the data root that it was started with, and was seen to work.
 
     A data root that was removed under a running engine (an emptied cache) leaves an engine that
     answers and can do nothing.
@@ -88,8 +89,10 @@ def healthy() -> bool:
     if number is None:
         return False
     try:
-        root = Path(json.loads(_config_file().read_text())["data-root"])
-        return _marker(root).read_text() == str(number)
+        config = json.loads(_config_file().read_text())
+        if not all(Path(r["path"]).exists() for r in config.get("runtimes", {}).values()):
+            return False
+        return _marker(Path(config["data-root"])).read_text() == str(number)
     except (OSError, ValueError, KeyError):
         return False
 
@@ -100,22 +103,23 @@ def start() -> None:
     Raises:
         EngineError: it did not come up; holds the end of its log.
     """
-    if pid() is not None:
-        say("our Docker engine has lost its data root: starting it again")
     stop()
     with step("start the Docker engine"):
-        _write_config()
+        data_root().mkdir(parents=True, exist_ok=True)
+        run_dir().mkdir(parents=True, exist_ok=True)
+        _config_file().write_text(json.dumps(_config(), indent=1))
         process = _spawn()
         _await_answer(process)
-        _marker(data_root()).write_text(str(process.pid))
 
 
-def _write_config() -> None:
-    root = data_root()
-    root.mkdir(parents=True, exist_ok=True)
-    run_dir().mkdir(parents=True, exist_ok=True)
+def confirm() -> None:
+    """Note that the engine that runs has been seen to work; :func:`healthy` asks for it."""
+    _marker(data_root()).write_text(str(pid()))
+
+
+def _config() -> dict[str, object]:
     config: dict[str, object] = {
-        "data-root": str(root),
+        "data-root": str(data_root()),
         "exec-root": str(run_dir() / "exec"),
         "pidfile": str(_pid_file()),
         "hosts": [f"unix://{SOCKET}"],
@@ -123,7 +127,7 @@ def _write_config() -> None:
         "log-driver": "json-file",
         "log-opts": {"max-size": "50m", "max-file": "2"},
     }
-    lacking = hostfacts.lacking_capabilities()
+    lacking = capabilities.lacking()
     if lacking:
         shim = install_shim(which("runc") or "/usr/sbin/runc")
         say(f"this host lacks {', '.join(lacking)}: containers start through {shim.name}")
@@ -133,7 +137,7 @@ def _write_config() -> None:
         }
     if "CAP_SYS_RESOURCE" in lacking:
         config["oom-score-adjust"] = 0  # lower than its parent's needs that capability
-    _config_file().write_text(json.dumps(config, indent=1))
+    return config
 
 
 def _spawn() -> subprocess.Popen[bytes]:

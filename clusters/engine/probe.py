@@ -7,7 +7,7 @@ import platform
 import struct
 import tarfile
 
-from clusters import hostfacts
+from clusters.engine import capabilities
 from clusters.engine.client import Engine
 from clusters.errors import CommandError, EngineError
 
@@ -65,7 +65,7 @@ def check_privileged(engine: Engine) -> None:
             )  # fmt: skip
         engine.docker("run", "--rm", "--privileged", "--network=none", IMAGE, timeout=60)
     except CommandError as error:
-        lacking = hostfacts.lacking_capabilities()
+        lacking = capabilities.lacking()
         if lacking and not engine.own:
             raise EngineError(
                 f"this host lacks {', '.join(lacking)}, so the Docker engine that answers cannot"

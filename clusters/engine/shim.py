@@ -18,6 +18,7 @@ import sys
 
 TYPE_CHECKING = False  # the typing module would cost more than all of this
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 #: capability names by number, from the kernel's include/uapi/linux/capability.h
@@ -40,11 +41,10 @@ def bounding() -> set[str]:
     return {"CAP_" + name for number, name in enumerate(NAMES) if mask >> number & 1}
 
 
-def clean(process: dict[str, Any], allowed: set[str], score: int) -> bool:
+def clean(process: dict[str, Any], allowed: set[str], lowest: Callable[[int], int]) -> bool:
     """Take out of an OCI *process* what the host does not have; whether anything changed.
 
-    *score* is this process's own ``oom_score_adj``: without CAP_SYS_RESOURCE the kernel lets it be
-    raised, never lowered.
+    *lowest* answers with the ``oom_score_adj`` nearest to a wanted one that the host lets us set.
     """
     changed = False
     for kind, names in (process.get("capabilities") or {}).items():
@@ -52,12 +52,26 @@ def clean(process: dict[str, Any], allowed: set[str], score: int) -> bool:
         if len(kept) != len(names or []):
             process["capabilities"][kind] = kept
             changed = True
-    if "CAP_SYS_RESOURCE" not in allowed:
-        wanted = process.get("oomScoreAdj")
-        if wanted is not None and wanted < score:
-            process["oomScoreAdj"] = score
-            changed = True
+    wanted = process.get("oomScoreAdj")
+    if wanted is not None and lowest(wanted) != wanted:
+        process["oomScoreAdj"] = lowest(wanted)
+        changed = True
     return changed
+
+
+def lowest_score(wanted: int, path: str = "/proc/self/oom_score_adj") -> int:
+    """*wanted* if it can be set, else the present score.
+
+    The kernel's floor (it lets a process without CAP_SYS_RESOURCE go down to a value that it does
+    not show) is found out by trying, on this process: runc takes it over, and sets it anyway.
+    """
+    try:
+        with open(path, "w") as handle:
+            handle.write(str(wanted))
+    except PermissionError:
+        with open(path) as handle:
+            return int(handle.read())
+    return wanted
 
 
 def target(args: list[str]) -> tuple[str, str | None] | None:
@@ -93,10 +107,8 @@ def rewrite(path: str, key: str | None) -> None:
     """Clean the process in *path*, in place: its owner and mode stay, and runc reads it next."""
     with open(path) as handle:
         config = json.load(handle)
-    with open("/proc/self/oom_score_adj") as handle:
-        score = int(handle.read())
     process = config if key is None else config.get(key) or {}
-    if clean(process, bounding(), score):
+    if clean(process, bounding(), lowest_score):
         with open(path, "w") as handle:
             json.dump(config, handle)
 
