@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from clusters import cache
 from clusters.engine import capabilities, install, own
-from clusters.engine.client import Engine, find, found_default, refused
+from clusters.engine.client import Engine, find, found_default
 from clusters.engine.probe import check_privileged
 from clusters.errors import EngineError
 from clusters.progress import say
@@ -45,7 +45,7 @@ def _start(broken: Engine | None) -> Engine:
     if broken is not None:
         say("our Docker engine has lost its data root: starting it again")
         own.stop()
-    refused()
+    install.refused()
     install.missing()
     engine = found_default(wait=install.just_installed())
     if engine is not None:

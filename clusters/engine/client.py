@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clusters import cache, hostfacts
+from clusters import cache
 from clusters.command import run
 from clusters.errors import CommandError, EngineError
 
@@ -187,20 +187,6 @@ def _query(host: str, what: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return answer if isinstance(answer, dict) else None
-
-
-def refused() -> None:
-    """Raise EngineError when this host does not allow an engine of our own."""
-    if not hostfacts.is_root():
-        raise EngineError(
-            "no Docker engine answers, and this user may not start one",
-            hint="start Docker (systemctl start docker), or run as root on Debian to get one",
-        )
-    if not hostfacts.is_debian():
-        raise EngineError(
-            "no Docker engine answers, and it is installed by itself on Debian only",
-            hint="install Docker from your distribution's packages and start it",
-        )
 
 
 def _log() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -30,6 +31,30 @@ _installed = False
 def which(command: str) -> str | None:
     """Path of *command*, also where PATH lacks the sbin folders."""
     return shutil.which(command) or shutil.which(command, path=_SBIN)
+
+
+def is_root() -> bool:
+    """Whether this process may install packages and start an engine."""
+    return os.geteuid() == 0
+
+
+def is_debian() -> bool:
+    """Whether packages come from apt here."""
+    return Path("/etc/debian_version").exists() and shutil.which("apt-get") is not None
+
+
+def refused() -> None:
+    """Raise EngineError when this host does not allow an engine of our own."""
+    if not is_root():
+        raise EngineError(
+            "no Docker engine answers, and this user may not start one",
+            hint="start Docker (systemctl start docker), or run as root on Debian to get one",
+        )
+    if not is_debian():
+        raise EngineError(
+            "no Docker engine answers, and it is installed by itself on Debian only",
+            hint="install Docker from your distribution's packages and start it",
+        )
 
 
 def missing() -> None:
