@@ -78,7 +78,7 @@ def memory_available(meminfo: Path = _PROC / "meminfo") -> float | None:
 
 
 def cgroup_version(root: Path = _CGROUP) -> str:
-    """``2`` when only the unified hierarchy is mounted, ``1`` for the older ones, "" for neither."""
+    """``2`` (the unified hierarchy alone), ``1`` (the older ones) or "" (none is mounted)."""
     if (root / "cgroup.controllers").exists():
         return "2"
     return "1" if (root / "memory").is_dir() or (root / "freezer").is_dir() else ""

@@ -1,0 +1,122 @@
+"""What must be there before anything long is begun."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from clusters import cache, engine, hostfacts
+from clusters.engine import install
+from clusters.progress import say
+from oracles.errors import HarnessError
+
+#: GB that a run from an emptied cache takes at its fullest: Go's caches, node images, two PyTorch
+#: environments
+COLD_DISK = 25.0
+#: GB below which even a run that finds everything cached may fill the disk: images are unpacked
+#: in each node, logs and checkpoints grow
+WARM_DISK = 8.0
+#: GB of memory for three nodes (1.6 GB when idle) and the PyTorch processes of one job
+MEMORY = 4.0
+#: GB of memory without which three nodes do not come up
+LEAST_MEMORY = 2.0
+#: inotify limits for three nodes with a margin; the kernel's own default of 128 instances is
+#: used up by two clusters at once
+INSTANCES = 256
+WATCHES = 65536
+
+_INOTIFY = Path("/proc/sys/fs/inotify")
+
+
+class NotFit(HarnessError):
+    """This host cannot run a cluster as it is."""
+
+
+def _disk() -> float:
+    """COLD_DISK until something big was made in this cache, WARM_DISK afterwards."""
+    warm = any((cache.root() / "rootfs").glob("[!.]*"))
+    return WARM_DISK if warm else COLD_DISK
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the thing about to be done takes.
+
+    Attributes:
+        disk, memory: GB.
+        instances, watches: inotify limits.
+        docker: whether it runs on a Docker engine of this host.
+    """
+
+    disk: float = field(default_factory=_disk)
+    memory: float = LEAST_MEMORY
+    instances: int = INSTANCES
+    watches: int = WATCHES
+    docker: bool = True
+
+
+def preflight(needs: Needs | None = None) -> None:
+    """Stop on the first thing without which the run cannot end well.
+
+    Inotify limits that are too low are raised when this is root. Nothing is installed or started:
+    an engine that is missing but can be made here is no fault.
+
+    Raises:
+        EngineError: no Docker engine, and none can be made here.
+        NotFit: too little of something; says how much there is and what to do.
+    """
+    needs = needs or Needs()
+    if needs.docker and engine.find() is None:
+        install.refused()
+    free = hostfacts.disk_free(cache.root())
+    if free < needs.disk:
+        raise NotFit(
+            f"too little disk: {free:.1f} GB free for {cache.root()}, {needs.disk:.0f} GB needed",
+            hint="free some, or point XDG_CACHE_HOME at a larger disk",
+        )
+    memory = hostfacts.memory_available()
+    if memory is not None and memory < needs.memory:
+        raise NotFit(
+            f"too little memory: {memory:.1f} GB available, {needs.memory:.0f} GB needed",
+            hint="end other programs, or take a smaller topology",
+        )
+    if not raise_inotify(needs.instances, needs.watches):
+        limits = hostfacts.inotify()
+        raise NotFit(
+            f"inotify limits too low: {limits.instances} instances and {limits.watches} watches,"
+            f" {needs.instances} and {needs.watches} needed",
+            hint=inotify_hint(needs.instances, needs.watches),
+        )
+
+
+def raise_inotify(
+    instances: int = INSTANCES, watches: int = WATCHES, folder: Path = _INOTIFY
+) -> bool:
+    """Raise the inotify limits that are lower than asked for, until the next boot; says so.
+
+    Returns whether they are high enough now (also true where the kernel has no such limits).
+    """
+    enough = True
+    for name, wanted in (("max_user_instances", instances), ("max_user_watches", watches)):
+        path = folder / name
+        try:
+            now = int(path.read_text())
+        except (OSError, ValueError):
+            continue
+        if now >= wanted:
+            continue
+        try:
+            path.write_text(str(wanted))
+        except OSError:
+            enough = False
+        else:
+            say(f"raised fs.inotify.{name} from {now} to {wanted} (until the next boot)")
+    return enough
+
+
+def inotify_hint(instances: int = INSTANCES, watches: int = WATCHES) -> str:
+    """The command that raises the limits."""
+    return (
+        f"as root: sysctl fs.inotify.max_user_instances={instances}"
+        f" fs.inotify.max_user_watches={watches}"
+    )
