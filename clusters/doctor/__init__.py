@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from clusters.doctor import faults, machine, pods, tools
 from clusters.doctor.check import Check, State, exit_code, render
-from clusters.doctor.preflight import Needs, NotFit, preflight, raise_inotify
+from clusters.doctor.needs import Needs, NotFit, preflight, raise_inotify
 from oracles.errors import HarnessError
 
 __all__ = [

@@ -6,10 +6,12 @@ import socket
 
 from clusters import cache, engine, hostfacts
 from clusters.doctor.check import Check, State
-from clusters.doctor.preflight import (
+from clusters.doctor.needs import (
     COLD_DISK,
     INSTANCES,
+    LEAST_INSTANCES,
     LEAST_MEMORY,
+    LEAST_WATCHES,
     MEMORY,
     WARM_DISK,
     WATCHES,
@@ -28,14 +30,14 @@ def engine_checks() -> list[Check]:
         found = engine.find()
     except EngineError as error:
         message, _, hint = str(error).partition("\n  next: ")
-        state = Check("docker engine", State.FAIL, message, "runs the clusters' nodes", hint)
+        state = Check("docker engine", State.FAIL, message, "20.10 or newer, for the nodes", hint)
         return [state, cgroup(None), capabilities(None)]
     return [docker(found), cgroup(found), capabilities(found)]
 
 
 def docker(found: Engine | None) -> Check:
     """Whether an engine answers, which, and whose."""
-    name, needed = "docker engine", "runs the clusters' nodes; 20.10 or newer"
+    name, needed = "docker engine", "20.10 or newer, for the nodes"
     if found is None:
         try:
             install.refused()
@@ -46,7 +48,7 @@ def docker(found: Engine | None) -> Check:
             name, State.WARN, "none answers", needed,
             "nothing to do: the first command that needs one installs and starts it",
         )  # fmt: skip
-    whose = "ours, started for these clusters" if found.own else "the host's own"
+    whose = "ours" if found.own else "the host's"
     text = (
         f"{found.version} (API {found.api_version}), {whose}; {found.storage_driver}"
         f" in {found.data_root}"
@@ -84,7 +86,7 @@ def cgroup(found: Engine | None) -> Check:
 
 def capabilities(found: Engine | None) -> Check:
     """Whether privileged containers, as kind's nodes are, can start."""
-    name, needed = "capabilities", "all, or an engine of our own, which leaves out what is missing"
+    name, needed = "capabilities", "all, or an engine that copes without"
     lacking = hostfacts.lacking_capabilities()
     if not lacking:
         return Check(name, State.OK, "all", needed)
@@ -104,10 +106,12 @@ def capabilities(found: Engine | None) -> Check:
 def inotify() -> Check:
     """The kernel's limits; nodes share them with this user."""
     limits = hostfacts.inotify()
-    needed = f"{INSTANCES} instances, {WATCHES} watches for three nodes"
+    needed = f"{INSTANCES} instances, {WATCHES} watches: a few clusters"
     if limits.instances is None or limits.watches is None:
         return Check("inotify", State.OK, "no limits shown", needed)
     text = f"{limits.instances} instances, {limits.watches} watches"
+    if hostfacts.is_root():
+        text += f"; {hostfacts.inotify_instances_used()} instances in use"
     if limits.instances >= INSTANCES and limits.watches >= WATCHES:
         return Check("inotify", State.OK, text, needed)
     if hostfacts.is_root():
@@ -115,7 +119,8 @@ def inotify() -> Check:
             "inotify", State.WARN, text, needed,
             f"nothing to do: `clusters up` raises them (until the next boot; {inotify_hint()})",
         )  # fmt: skip
-    return Check("inotify", State.FAIL, text, needed, inotify_hint())
+    least = limits.instances >= LEAST_INSTANCES and limits.watches >= LEAST_WATCHES
+    return Check("inotify", State.WARN if least else State.FAIL, text, needed, inotify_hint())
 
 
 def disk() -> Check:
@@ -147,7 +152,7 @@ def memory() -> Check:
 
 def loopback() -> Check:
     """Whether API servers can be published on 127.0.0.1, each on a port that the kernel picks."""
-    needed = "one free port per cluster for its API server"
+    needed = "one port per cluster, for its API server"
     try:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))

@@ -6,7 +6,7 @@ from clusters import pythons
 from clusters.doctor import libc
 from clusters.doctor.check import Check, State
 
-_WHY = "a Python that a PyTorch version runs on, mounted into pods"
+_WHY = "PyTorch in pods: some versions want this one"
 
 
 def interpreters() -> list[Check]:
@@ -17,7 +17,7 @@ def interpreters() -> list[Check]:
     for python in found:
         trouble = _trouble(python)
         if trouble is None:
-            usable.setdefault(python.minor, f"{python.version} in {python.prefix}")
+            usable.setdefault(python.minor, f"{python.version} in {python.prefix}, can be mounted")
         else:
             refused.setdefault(python.minor, f"{python.version} in {python.prefix}: {trouble}")
     if not usable:

@@ -22,7 +22,7 @@ def _missing() -> State:
 
 def go() -> Check:
     """The Go command."""
-    needed = "1.24 or newer, to build parts that cannot be pulled (PARTS=build)"
+    needed = "1.24 or newer to build parts (PARTS=build)"
     hint = "install Go 1.24 or newer and put it on PATH, or use PARTS=pull"
     path = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if path is None:
@@ -39,7 +39,7 @@ def go() -> Check:
 
 def debootstrap() -> Check:
     """What root file systems are made with."""
-    needed = "to build node images and the pods' base image (PARTS=build)"
+    needed = "to build images (PARTS=build)"
     path = which("debootstrap")
     if path is None:
         return Check(
@@ -51,7 +51,7 @@ def debootstrap() -> Check:
 
 def uv() -> Check:
     """What PyTorch's and TensorFlow's environments are made with; a dependency of ours."""
-    needed = "to make an environment per PyTorch version"
+    needed = "an environment per PyTorch version"
     try:
         from uv import find_uv_bin
 
@@ -68,7 +68,7 @@ def uv() -> Check:
 
 def report_page() -> Check:
     """What the Allure page is made with; the results are there without it."""
-    needed = "Node.js with npm, for the Allure page (make report)"
+    needed = "Node.js with npm for `make report`"
     hint = "install Node.js and npm; results.json and JUnit XML are written without"
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm:
