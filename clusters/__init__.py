@@ -1,0 +1,1 @@
+"""Where things run: providers, topologies, fake GPUs, and how the parts are built."""

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from clusters.errors import ClusterError
-from clusters.kube import NODES, Kube, Object
+from clusters.errors import CommandError
+from clusters.kube import NODES, Kube, Object, until_true
 
 #: runs a shell script on a node (by name) and returns what it printed
 NodeShell = Callable[[str, str], str]
+
+CONFIG = "/etc/cni/net.d/10-muster.conflist"
 
 
 def cni_config(pod_cidr: str) -> str:
@@ -45,14 +48,40 @@ def pod_cidrs(kube: Kube, nodes: int, *, deadline: float = 60.0) -> dict[str, st
     return kube.wait(NODES, all_there, deadline=deadline, why="a pod CIDR for every node")
 
 
+def proxy_ready(shell: NodeShell, node: str) -> bool:
+    """Whether kube-proxy on *node* has its rules for the API server's service."""
+    try:
+        shell(node, "iptables-save -t nat | grep -q default/kubernetes:https")
+    except CommandError:
+        return False
+    return True
+
+
+def disconnect(shell: NodeShell, node: str) -> None:
+    """Take the CNI configuration away: the node starts no pod until :func:`connect`.
+
+    A pod that asks for a service before kube-proxy has its rules sends its first packet astray,
+    and the connection tracking repeats that for all that follow: 30 s and more are lost.
+    """
+    shell(node, f"rm -f {CONFIG}")
+
+
 def connect(shell: NodeShell, addresses: Mapping[str, str], cidrs: Mapping[str, str]) -> None:
-    """Write each node's CNI configuration and its routes to the others' pods.
+    """Write each node's routes to the others' pods and its CNI configuration.
+
+    Waits for kube-proxy first, for the reason that :func:`disconnect` gives.
 
     Args:
         addresses: node name -> the node's address in the cluster's Docker network.
         cidrs: node name -> its pod CIDR.
     """
     for node in cidrs:
+        until_true(
+            partial(proxy_ready, shell, node),
+            deadline=60,
+            why=f"kube-proxy's rules on {node}",
+            every=0.2,
+        )
         routes = "; ".join(
             f"ip route replace {cidr} via {addresses[other]}"
             for other, cidr in cidrs.items()
@@ -61,16 +90,16 @@ def connect(shell: NodeShell, addresses: Mapping[str, str], cidrs: Mapping[str, 
         config = cni_config(cidrs[node])
         shell(
             node,
-            "mkdir -p /etc/cni/net.d && cat > /etc/cni/net.d/.partial <<'EOF'\n"
-            f"{config}\nEOF\n"
-            "mv /etc/cni/net.d/.partial /etc/cni/net.d/10-muster.conflist\n" + routes,
+            f"{routes}; mkdir -p /etc/cni/net.d; cat > {CONFIG}.partial <<'EOF'\n"
+            f"{config}\nEOF\nmv {CONFIG}.partial {CONFIG}",
         )
 
 
-#: a DNS query for kubernetes.default.svc.cluster.local (type A), as a shell's printf takes it
+#: a DNS query for kube-dns.kube-system.svc.cluster.local (type A), as a shell's printf takes it;
+#: no byte of it is a newline, since bash would send what stands before one as a datagram of its own
 _QUERY = (
     r"\x4d\x55\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00"
-    r"\x0akubernetes\x07default\x03svc\x07cluster\x05local\x00\x00\x01\x00\x01"
+    r"\x08kube-dns\x0bkube-system\x03svc\x07cluster\x05local\x00\x00\x01\x00\x01"
 )
 
 
@@ -85,7 +114,7 @@ def dns_answers(shell: NodeShell, node: str, server: str) -> bool:
     )
     try:
         answer = shell(node, script).split()
-    except ClusterError:
+    except CommandError:
         return False
     # header: id id flags rcode . . answers answers
     return len(answer) == 8 and int(answer[3]) & 0x0F == 0 and int(answer[7]) > 0

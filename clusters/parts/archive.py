@@ -31,6 +31,7 @@ class Image:
     layers: Sequence[Path]
     entrypoint: Sequence[str] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    stop_signal: str = ""
 
 
 def binary_layer(target: Path, files: Mapping[str, Path]) -> Path:
@@ -81,6 +82,7 @@ def write(target: Path, images: Sequence[Image]) -> Path:
 def _config(image: Image, digests: Sequence[str]) -> bytes:
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     env = {"PATH": path, **image.env}
+    stop = {"StopSignal": image.stop_signal} if image.stop_signal else {}
     return json.dumps(
         {
             "architecture": "amd64",
@@ -90,6 +92,7 @@ def _config(image: Image, digests: Sequence[str]) -> bytes:
                 "Env": [f"{key}={value}" for key, value in env.items()],
                 "Entrypoint": list(image.entrypoint) or None,
                 "WorkingDir": "/",
+                **stop,
             },
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{d}" for d in digests]},
             "history": [{"created": EPOCH, "created_by": "muster"} for _ in digests],

@@ -2,9 +2,9 @@
 
 A module of the Go proxy is used as an ordinary pinned dependency: a small ``go.mod`` of ours
 requires it, and repeats its ``replace`` block, because Go ignores the replacements of a module
-that is not the main one. Kubernetes' replacements by its staging folders become the published modules
-of the same release; other local folders are dropped, since the release requires its siblings by
-version.
+that is not the main one. Kubernetes' replacements by its staging folders become the published
+modules of the same release; other local folders are dropped, since the release requires its
+siblings by version.
 """
 
 from __future__ import annotations

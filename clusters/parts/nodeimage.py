@@ -11,6 +11,7 @@ containerd's store. What differs, because it must run on more hosts:
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Callable
@@ -25,6 +26,9 @@ from clusters.parts import archive, gobuild, images, pins, rootfs
 
 #: raise it when what this module does to the tree changes
 RECIPE = 1
+
+#: systemd must be told that it runs in a container (env), and ends on a signal of its own
+ENTRYPOINT = ("/usr/local/bin/entrypoint", "/sbin/init")
 
 CNI_BINARIES = ("host-local", "loopback", "portmap", "ptp")
 
@@ -64,13 +68,17 @@ def build(engine: Engine, kubernetes: str, detail: Callable[[str], None]) -> str
         _assemble(kubernetes, tree)
         detail("importing it")
         bare = f"{target}-bare"
+        layer = work / "root.layer"
         run(
-            ["sh", "-c", 'tar --numeric-owner -C "$0" -c . | docker import '
-             "--change 'ENV container=docker' --change 'STOPSIGNAL SIGRTMIN+3' "
-             "--change 'ENTRYPOINT [\"/usr/local/bin/entrypoint\",\"/sbin/init\"]' - \"$1\"",
-             str(tree), bare],
-            timeout=900, env=engine.env(),
-        )  # fmt: skip
+            ["tar", "--numeric-owner", "--sort=name", "-C", str(tree), "-cf", str(layer), "."],
+            timeout=600,
+        )
+        shutil.rmtree(tree)
+        node = archive.Image(
+            [bare], [layer], ENTRYPOINT, {"container": "docker"}, stop_signal="SIGRTMIN+3"
+        )
+        images.load(engine, node, work)
+        layer.unlink()
         detail("loading the static pods' images into it")
         _preload(engine, bare, preload, target)
         with suppress(CommandError):
@@ -185,7 +193,7 @@ def _preload(engine: Engine, bare: str, preload: Path, target: str) -> None:
     """Import *preload* into containerd's store of a container of *bare*; commit as *target*."""
     container = f"muster-preload-{time.time_ns():x}"
     engine.docker(
-        "run", "-d", "--privileged", "--name", container, "--entrypoint", "sleep",
+        "run", "-d", "--privileged", "--network", "none", "--name", container, "--entrypoint", "sleep",
         "-v", f"{preload}:/preload.tar:ro", bare, "infinity",
     )  # fmt: skip
     script = (
@@ -197,8 +205,7 @@ def _preload(engine: Engine, bare: str, preload: Path, target: str) -> None:
     try:
         engine.docker("exec", container, "bash", "-c", script, timeout=600)
         engine.docker(
-            "commit", "--change",
-            'ENTRYPOINT ["/usr/local/bin/entrypoint","/sbin/init"]', "--change", "CMD []",
+            "commit", "--change", f"ENTRYPOINT {json.dumps(ENTRYPOINT)}", "--change", "CMD []",
             container, target, timeout=600,
         )  # fmt: skip
     except CommandError as error:

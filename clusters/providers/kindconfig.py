@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from clusters import hostfacts
 from clusters.cluster import ClusterSpec
+from clusters.engine import capabilities
 from clusters.topology import Node
 
 #: what every node's kubelet gets; each line says why
@@ -44,7 +44,7 @@ def render(spec: ClusterSpec, image: str, shared: Path) -> dict[str, Any]:
         "kubeadmConfigPatches": [yaml.safe_dump(KUBELET), _cluster_configuration(spec)],
         "nodes": [_node(node, image, mounts) for node in spec.topology.each_node()],
     }
-    if hostfacts.lacking_capabilities():
+    if capabilities.lacking():
         # the kubelet must not insist on OOM scores and sysctls that this host refuses
         config["featureGates"] = {"KubeletInUserNamespace": True}
     return config

@@ -1,0 +1,5 @@
+"""``python -m clusters``: make, look at and remove clusters."""
+
+from clusters.cli import main
+
+main()
