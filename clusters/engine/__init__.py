@@ -70,4 +70,6 @@ def stop() -> bool:
         EngineError: it would not end.
     """
     with cache.lock("engine"):
-        return own.stop()
+        was_there = own.stop()
+        own.forget()
+        return was_there

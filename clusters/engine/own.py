@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,12 +17,11 @@ import time
 from pathlib import Path
 
 from clusters import cache
-from clusters.command import run
-from clusters.engine import capabilities
+from clusters.engine import capabilities, leftovers
 from clusters.engine.client import SOCKET
 from clusters.engine.install import which
 from clusters.engine.runtime import install_shim
-from clusters.errors import CommandError, EngineError
+from clusters.errors import EngineError
 from clusters.progress import say, step
 
 #: seconds for dockerd to answer after its start (measured: 1-3; a large data root takes longer)
@@ -208,12 +208,19 @@ def stop() -> bool:
             _end(number, "dockerd", signal.SIGTERM, STOP_TIMEOUT)
     if containerd is not None:  # it goes with dockerd; after a SIGKILL of dockerd it may not
         _end(containerd, "containerd", signal.SIGTERM, 20.0)
-    _unmount(roots)
+    leftovers.kill_containers(_containerd_pid_file().with_name("containerd.sock"))
+    leftovers.unmount(roots)
     # a containerd.pid whose process is gone, or is a zombie that nobody reaps, makes the next
     # dockerd wait in vain for that containerd instead of starting one
     for path in (_pid_file(), SOCKET, _containerd_pid_file()):
         path.unlink(missing_ok=True)
     return number is not None
+
+
+def forget() -> None:
+    """Remove what a stopped engine has in /run; images stay in the cache."""
+    if pid() is None and not any(p.is_relative_to(run_dir()) for p in leftovers.mounts()):
+        shutil.rmtree(run_dir(), ignore_errors=True)
 
 
 def _containerd() -> int | None:
@@ -247,24 +254,6 @@ def _runs(number: int) -> bool:
     except OSError:
         return False
     return state not in ("Z", "X")
-
-
-def _unmount(roots: list[Path]) -> None:
-    """Unmount everything below *roots*, deepest first."""
-    below = [p for p in mounts() if any(p.is_relative_to(root) for root in roots)]
-    for path in sorted(below, key=lambda p: len(p.parts), reverse=True):
-        with contextlib.suppress(CommandError):  # gone with its parent
-            run(["umount", "--lazy", str(path)], timeout=20)
-
-
-def mounts(table: Path = Path("/proc/self/mountinfo")) -> list[Path]:
-    """Mount points of this process's namespace; a removed one by its former path."""
-    try:
-        lines = table.read_text().splitlines()
-    except OSError:
-        return []
-    points = [line.split(" ")[4] for line in lines]
-    return [Path(p.encode().decode("unicode_escape").removesuffix("//deleted")) for p in points]
 
 
 def _log_tail() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clusters.engine import capabilities, install, own, probe
+from clusters.engine import capabilities, install, leftovers, own, probe
 from clusters.engine.client import Engine
 from clusters.errors import CommandError, EngineError
 
@@ -26,7 +27,7 @@ THEIRS = replace(OURS, host="", own=False, version="27.1.0", runtime="runc")
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(own, "SOCKET", tmp_path / "run" / "docker.sock")
-    monkeypatch.setattr(own, "mounts", list)
+    monkeypatch.setattr(leftovers, "mounts", list)
     (tmp_path / "run").mkdir()
     return tmp_path / "run"
 
@@ -60,7 +61,13 @@ def test_stop_ends_our_dockerd(mine: Path, tmp_path: Path) -> None:
     dockerd.chmod(0o755)
     config = str(mine / "daemon.json")
     for args, ours in (["elsewhere.json"], False), (["--config-file", config], True):
-        process = subprocess.Popen([str(dockerd), "-c", "read x", *args], stdin=subprocess.PIPE)
+        process = subprocess.Popen(
+            [str(dockerd), "-c", "echo up; read x", *args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        process.stdout.readline()  # the kernel shows its arguments only once it runs
         own._children.append(process)  # so that its end is noticed
         try:
             (mine / "docker.pid").write_text(str(process.pid))
@@ -127,20 +134,73 @@ def test_mounts_reads_escapes_and_removed_ones(tmp_path: Path) -> None:
     table.write_text(
         "30 1 0:1 / /data/a\\040b rw - ext4 x rw\n31 1 0:2 / /data/gone//deleted rw - tmpfs x rw\n"
     )
-    assert own.mounts(table) == [Path("/data/a b"), Path("/data/gone")]
+    assert leftovers.mounts(table) == [Path("/data/a b"), Path("/data/gone")]
+
+
+def test_containers_of_a_killed_engine_are_ended_and_no_others(tmp_path: Path) -> None:
+    """Shells under the name of containerd's shim, each with a child that stands for a container."""
+    shim = tmp_path / "containerd-shim-runc-v2"
+    shim.write_bytes(Path("/bin/bash").read_bytes())
+    shim.chmod(0o755)
+    keepers = []
+    try:
+        for address in ("/ours/containerd.sock", "/other/containerd.sock"):
+            script = "sleep 60 & echo $!; wait"
+            keepers.append(
+                subprocess.Popen(
+                    [str(shim), "-c", script, "-address", address], stdout=subprocess.PIPE
+                )
+            )
+        children = [int(k.stdout.readline()) for k in keepers if k.stdout]
+        assert leftovers.kill_containers(Path("/ours/containerd.sock")) == 1
+        assert keepers[0].wait(timeout=5) == -9
+        assert keepers[1].poll() is None
+        assert _ended(children[0])
+        assert not _ended(children[1])
+    finally:
+        for number in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, 9)
+        for keeper in keepers:
+            keeper.kill()
+            keeper.communicate()
+
+
+def _ended(number: int) -> bool:
+    try:
+        stat = Path(f"/proc/{number}/stat").read_text()
+    except OSError:
+        return True
+    return stat.rpartition(")")[2].split()[0] == "Z"
+
+
+def test_forget_removes_what_is_in_run_but_not_under_a_running_engine(
+    mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (mine / "daemon.json").touch()
+    monkeypatch.setattr(own, "pid", lambda: 4711)
+    own.forget()
+    assert mine.exists()
+    monkeypatch.setattr(own, "pid", lambda: None)
+    monkeypatch.setattr(leftovers, "mounts", lambda: [mine / "exec" / "netns"])
+    own.forget()
+    assert mine.exists()
+    monkeypatch.setattr(leftovers, "mounts", list)
+    own.forget()
+    assert not mine.exists()
 
 
 def test_unmounts_only_what_is_below_its_roots(monkeypatch: pytest.MonkeyPatch) -> None:
     there = ["/", "/c/docker", "/c/docker/overlay2/x/merged", "/c/docker-other", "/c/rootfs/proc"]
-    monkeypatch.setattr(own, "mounts", lambda: [Path(p) for p in there])
+    monkeypatch.setattr(leftovers, "mounts", lambda: [Path(p) for p in there])
     calls: list[str] = []
 
     def umount(args: list[str], timeout: float) -> str:
         calls.append(args[-1])
         return ""
 
-    monkeypatch.setattr(own, "run", umount)
-    own._unmount([Path("/c/docker")])
+    monkeypatch.setattr(leftovers, "run", umount)
+    leftovers.unmount([Path("/c/docker")])
     assert calls == ["/c/docker/overlay2/x/merged", "/c/docker"]
 
 
