@@ -134,11 +134,11 @@ def test_cgroups(host: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("instances", "watches", "root", "state"),
     [
-        (256, 65536, False, State.OK),
+        (512, 65536, False, State.OK),
         (128, 65536, False, State.WARN),
-        (256, 8192, False, State.WARN),
+        (512, 8192, False, State.WARN),
         (64, 65536, False, State.FAIL),
-        (256, 4096, False, State.FAIL),
+        (512, 4096, False, State.FAIL),
         (64, 65536, True, State.WARN),  # root's are raised
         (None, None, False, State.OK),
     ],
@@ -153,7 +153,7 @@ def test_inotify(
     assert (check.hint != "") is (state is not State.OK)
 
 
-@pytest.mark.parametrize(("free", "state"), [(30, State.OK), (15, State.WARN), (5, State.FAIL)])
+@pytest.mark.parametrize(("free", "state"), [(40, State.OK), (15, State.WARN), (5, State.FAIL)])
 def test_disk(host: Machine, free: float, state: State) -> None:
     host.disk = free
     assert machine.disk().state is state
@@ -278,7 +278,7 @@ def test_preflight_does_not_mind_an_engine_that_can_be_made(host: Machine) -> No
     ("change", "message"),
     [
         ({"engine": None, "root": False}, "no Docker engine answers, and this user may not"),
-        ({"disk": 20.0}, "too little disk: 20.0 GB free.*25 GB needed"),
+        ({"disk": 20.0}, "too little disk: 20.0 GB free.*32 GB needed"),
         ({"memory": 1.0}, "too little memory: 1.0 GB available"),
         (
             {"inotify": hostfacts.Inotify(64, 65536), "root": False},
