@@ -1,0 +1,67 @@
+# muster: `make help` lists the targets. Each ends with one line that says how it ended:
+# result: ok | behaviours | usage | infrastructure
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/muster
+PY := .venv/bin/python
+READY := .venv/.ready
+export UV_CACHE_DIR := $(CACHE)/uv
+export UV_PYTHON_DOWNLOADS ?= never
+
+# options for the e2e suites, e.g. make e2e ARGS="--torch 1.10.2 -k G04"
+ARGS ?=
+
+# run a command, then say how it ended; make itself can only pass on "failed"
+define verdict
+code=0; { $(1); } || code=$$?; $(PY) -m reports result $$code
+endef
+
+.PHONY: help setup e2e test unit lint smoke bench doctor report clean lock
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## the virtualenv, with everything pinned in requirements.txt
+
+$(READY): requirements.txt pyproject.toml
+	@python=$$(.ci/python); \
+	[ -x $(PY) ] || { echo "making .venv with $$python"; "$$python" -m venv .venv; }; \
+	$(PY) -m uv --version >/dev/null 2>&1 || \
+		$(PY) -m pip install --quiet --disable-pip-version-check "$$(grep -o '^uv==[^ ]*' requirements.txt)"; \
+	$(PY) -m uv pip sync --quiet --python $(PY) requirements.txt; \
+	$(PY) -m uv pip install --quiet --python $(PY) --no-deps --editable .; \
+	touch $(READY)
+
+e2e: $(READY) ## the behaviours on a real kind cluster (sets up all it needs; cold: about 30 min)
+	@$(call verdict,$(PY) -m pytest suites $(ARGS))
+
+test: lint unit smoke ## what .ci/run runs: lint, unit tests, one real small cluster
+
+unit: $(READY) ## tests of the harness that need no cluster
+	@$(call verdict,$(PY) -m pytest tests -m "not smoke" -q)
+
+smoke: $(READY) ## one real small kind cluster
+	@$(call verdict,$(PY) -m pytest tests/smoke -m smoke -q)
+
+lint: $(READY) ## ruff, mypy, imports between rooms
+	@$(call verdict,.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports)
+
+bench: $(READY) ## the figures of the README, as ratios measured in one run
+	@$(call verdict,$(PY) tests/bench/bench.py)
+
+doctor: $(READY) ## what this machine has, lacks, and how to get it
+	@$(call verdict,$(PY) -m clusters doctor)
+
+report: $(READY) ## a static Allure page of the last run (needs Node)
+	@$(call verdict,$(PY) -m reports allure out/latest)
+
+clean: $(READY) ## remove all clusters, stop our Docker engine; the cache stays
+	@$(call verdict,$(PY) -m clusters clean)
+
+lock: $(READY) ## pin requirements.txt anew after a change of pyproject.toml
+	@$(PY) -m uv pip compile --quiet --no-emit-index-url --no-header --generate-hashes \
+		--python-version 3.12 --universal --group dev pyproject.toml -o requirements.txt
