@@ -180,11 +180,12 @@ class Kube:
         self, what: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
     ) -> list[Object]:
         """All objects of a kind, in one namespace or in all, that match the selectors."""
-        return self._list(what, namespace, labels, fields)[0]
+        return self.list_with_version(what, namespace, labels=labels, fields=fields)[0]
 
-    def _list(
-        self, what: Resource, namespace: str | None, labels: str, fields: str
+    def list_with_version(
+        self, what: Resource, namespace: str | None = None, *, labels: str = "", fields: str = ""
     ) -> tuple[list[Object], str]:
+        """As :meth:`find`, with the resource version that a watch goes on from."""
         answer = self.request("GET", what.path(namespace), query=_selectors(labels, fields))
         items = answer["items"]
         for item in items:  # a list leaves these out, a watch does not

@@ -35,7 +35,7 @@ def wait_for[T](
     trouble = ""
     while True:
         try:
-            items, version = kube._list(what, namespace, labels, fields)
+            items, version = kube.list_with_version(what, namespace, labels=labels, fields=fields)
             seen = {_id(item): item for item in items}
             if (answer := until(list(seen.values()))) is not None:
                 return answer
