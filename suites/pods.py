@@ -1,0 +1,113 @@
+"""What suites ask of pods: bound or not, waited for and held on the watch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from clusters.errors import Expired, Unreachable
+from clusters.kube import PODS, Kube, Object
+from clusters.topology import GPU
+from oracles.errors import HarnessError, InvariantViolation
+
+#: phases in which a pod no longer holds what it asked for
+TERMINAL = ("Succeeded", "Failed")
+
+
+def bound(pod: Object) -> bool:
+    """Whether the pod has a node and still holds its place there."""
+    return bool(pod["spec"].get("nodeName")) and pod["status"].get("phase") not in TERMINAL
+
+
+def names(pods: Sequence[Object]) -> list[str]:
+    """Names of pods, sorted."""
+    return sorted(pod["metadata"]["name"] for pod in pods)
+
+
+def gpus_of(pod: Object) -> int:
+    """GPUs that the pod's containers ask for."""
+    asked = 0
+    for container in pod["spec"]["containers"]:
+        resources = container.get("resources") or {}
+        asked += int((resources.get("limits") or resources.get("requests") or {}).get(GPU, 0))
+    return asked
+
+
+def wait_bound(
+    kube: Kube, namespace: str, count: int, *, labels: str = "", deadline: float
+) -> list[Object]:
+    """Wait until exactly *count* pods exist and all are bound; returns them."""
+
+    def all_bound(pods: list[Object]) -> list[Object] | None:
+        return pods if len(pods) == count and all(map(bound, pods)) else None
+
+    return kube.wait(
+        PODS, all_bound, namespace=namespace, labels=labels, deadline=deadline,
+        why=f"{count} pods of {namespace} bound",
+    )  # fmt: skip
+
+
+def wait_created(
+    kube: Kube, namespace: str, count: int, *, labels: str = "", deadline: float = 30.0
+) -> list[Object]:
+    """Wait until *count* pods exist, bound or not; returns them."""
+    return kube.wait(
+        PODS, lambda pods: pods if len(pods) == count else None,
+        namespace=namespace, labels=labels, deadline=deadline,
+        why=f"{count} pods of {namespace} created",
+    )  # fmt: skip
+
+
+def hold_unbound(
+    kube: Kube, namespace: str, *, labels: str = "", seconds: float, least: int = 0
+) -> int:
+    """Hold that no pod is bound, on every change that the watch shows for *seconds*.
+
+    Args:
+        least: pods that have to exist all the time for the statement to mean anything; a
+            scheduler that keeps pods from being created at all promises with 0.
+
+    Returns:
+        How many pods there were at the end.
+
+    Raises:
+        InvariantViolation: a pod was bound, with the moment.
+        HarnessError: the watch broke, so nobody can say what happened meanwhile.
+    """
+    start = time.monotonic()
+    pods, version = kube.list_with_version(PODS, namespace, labels=labels)
+    seen = {pod["metadata"]["name"]: pod for pod in pods}
+    for pod in pods:
+        _unbound(pod, 0.0)
+    try:
+        # the server ends the stream by itself after the given time
+        while (left := seconds - (time.monotonic() - start)) > 0:
+            for event in kube.watch(PODS, namespace, since=version, labels=labels, timeout=left):
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] == "BOOKMARK":
+                    continue
+                pod = event["object"]
+                if event["type"] == "DELETED":
+                    seen.pop(pod["metadata"]["name"], None)
+                    continue
+                seen[pod["metadata"]["name"]] = pod
+                _unbound(pod, time.monotonic() - start)
+    except (Expired, Unreachable) as error:
+        raise HarnessError(
+            f"the watch that held pods of {namespace} unbound broke after"
+            f" {time.monotonic() - start:.1f} of {seconds:.0f} s: {error}"
+        ) from error
+    if len(seen) < least:
+        raise InvariantViolation(
+            f"{len(seen)} pods of {namespace} exist, {least} were to be held unbound: "
+            f"{', '.join(sorted(seen)) or 'none'}"
+        )
+    return len(seen)
+
+
+def _unbound(pod: Object, after: float) -> None:
+    if bound(pod):
+        raise InvariantViolation(
+            f"pod {pod['metadata']['name']} was bound to {pod['spec']['nodeName']} {after:.1f} s"
+            " into a time in which no pod of its gang may be bound"
+        )
