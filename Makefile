@@ -51,7 +51,7 @@ lint: $(READY) ## ruff, mypy, imports between rooms
 	@$(call verdict,.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports)
 
 bench: $(READY) ## the figures of the README, as ratios measured in one run
-	@$(call verdict,$(PY) tests/bench/bench.py)
+	@$(call verdict,$(PY) -m tests.bench.bench $(ARGS))
 
 doctor: $(READY) ## what this machine has, lacks, and how to get it
 	@$(call verdict,$(PY) -m clusters doctor)
