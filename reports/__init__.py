@@ -1,0 +1,1 @@
+"""What came out of runs: tables, summaries, pages. Reads results; needs no cluster."""
