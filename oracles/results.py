@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jsonschema
 from pydantic import Field
 
 from oracles.errors import UsageError
@@ -258,6 +257,21 @@ def cells(attempts: Iterable[Attempt]) -> list[Cell]:
     return sorted(made, key=lambda cell: (cell.behaviour, cell.case, str(cell.system)))
 
 
+def differing(rows: Iterable[Cell]) -> tuple[dict[str, str], list[str]]:
+    """What the cells' systems have in common (part -> value), and the parts that they differ in.
+
+    A part that only some have (a test without a framework) is common when they agree on it.
+    """
+    values: dict[str, set[str]] = {}
+    for cell in rows:
+        for part, value in cell.system._asdict().items():
+            if value is not None:
+                values.setdefault(part, set()).add(value)
+    order = ("operator", "scheduler", "framework", "kubernetes", "provider")
+    common = {part: next(iter(values[part])) for part in order if len(values.get(part, ())) == 1}
+    return common, [part for part in order if len(values.get(part, ())) > 1]
+
+
 def schema() -> dict[str, Any]:
     """The JSON schema of the models; ``schemas/results.v1.json`` is this, kept for readers."""
     return {
@@ -269,6 +283,8 @@ def schema() -> dict[str, Any]:
 
 @cache
 def _validator() -> Any:
+    import jsonschema  # slow to import, and only readers need it
+
     return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
 
 
