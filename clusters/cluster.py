@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,7 +13,7 @@ from typing import Protocol
 from clusters.errors import ClusterError
 from clusters.kube import Kube
 from clusters.topology import Topology
-from oracles.errors import NotApplicable
+from oracles.errors import NotApplicable, UsageError
 
 
 class Capability(StrEnum):
@@ -35,15 +36,35 @@ class Mount:
     read_only: bool = True
 
 
+#: a node's container is named after it, and a host name has at most 63 characters
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+
+
 @dataclass(frozen=True)
 class ClusterSpec:
-    """What to create. ``run`` labels whatever is made, so that it can be found after a crash."""
+    """What to create.
+
+    Attributes:
+        run: labels whatever is made, so that it can be found after a crash.
+        keep: when creation fails, what there is stays for somebody to look into.
+
+    Raises:
+        UsageError: a name that containers and folders cannot have.
+    """
 
     name: str
     topology: Topology
     kubernetes: str
     run: str
     mounts: tuple[Mount, ...] = ()
+    keep: bool = False
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(
+                f"{self.name!r} cannot be a cluster's name",
+                hint="up to 40 of a-z, 0-9 and -, beginning and ending with a letter or digit",
+            )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -51,7 +52,7 @@ def run(
         out, err = process.communicate(data, timeout=timeout)
     except subprocess.TimeoutExpired:
         _kill_group(process)
-        out, err = process.communicate()
+        out, err = _rest(process)
         raise CommandError(
             f"{shown}: no end after {timeout:.0f} s", output=(err or out).decode(errors="replace")
         ) from None
@@ -75,8 +76,16 @@ def run_logged(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     detail: Callable[[str], None] | None = None,
+    group: bool = True,
 ) -> None:
     """Run a long command with all output in *log*; *detail* gets its newest line every second.
+
+    It does not outlive this process, not even when this one is killed: the next run must not
+    meet a build of the last one at work.
+
+    Args:
+        timeout: seconds until it is killed.
+        group: kill its children with it; else they come to their own end.
 
     Raises:
         CommandError: with the end of the log and where to find the rest.
@@ -85,7 +94,7 @@ def run_logged(
     with log.open("ab") as handle:
         try:
             process = subprocess.Popen(
-                list(args),
+                [*_mortal(args[0]), *args],
                 stdin=subprocess.DEVNULL,
                 stdout=handle,
                 stderr=subprocess.STDOUT,
@@ -105,13 +114,16 @@ def run_logged(
                     if detail is not None:
                         detail(_last_line(log))
                     if time.monotonic() > deadline:
-                        _kill_group(process)
                         raise CommandError(
                             f"{args[0]}: no end after {timeout:.0f} s; log: {log}",
                             output=_tail(log),
                         ) from None
         except BaseException:
-            _kill_group(process)
+            if group:
+                _kill_group(process)
+            else:
+                process.kill()
+                process.wait()
             raise
     if code != 0:
         raise CommandError(
@@ -119,6 +131,21 @@ def run_logged(
             output=_tail(log),
             code=code,
         )
+
+
+def _mortal(program: str) -> list[str]:
+    """What makes a command die with us, where util-linux is there (Debian cannot be without)."""
+    # a program that is not there is left to Popen, which names it
+    setpriv = shutil.which("setpriv") if shutil.which(program) else None
+    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
+
+
+def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """What a killed command had printed; a child that left its group may hold the pipes open."""
+    try:
+        return process.communicate(timeout=2.0)
+    except subprocess.TimeoutExpired as late:
+        return late.stdout or b"", late.stderr or b""
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

@@ -150,6 +150,13 @@ class Kube:
         """The server's version without the ``v``."""
         return str(self.request("GET", "/version")["gitVersion"]).removeprefix("v")
 
+    def ready(self) -> bool:
+        """Whether the server says that it is ready; before that it may refuse who may do all."""
+        try:
+            return bool(self.request("GET", "/readyz", timeout=5.0) == "ok")
+        except (ApiError, Unreachable):
+            return False
+
     def resource(self, api_version: str, kind: str) -> Resource:
         """The resource of a kind, by discovery (cached). Raises ApiError when not served."""
         known = self._resources.get((api_version, kind))

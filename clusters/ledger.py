@@ -23,7 +23,7 @@ class Entry:
     Attributes:
         pid, pid_start: the process that owns it; the start time (in clock ticks since boot) tells
             a reused pid from the owner.
-        keep: it outlives its owner on purpose.
+        keep: it outlives its owner on purpose; noted when the owner is done with it.
         ready: creation was completed.
     """
 
@@ -45,7 +45,7 @@ class Entry:
     @property
     def left_over(self) -> bool:
         """Whether nobody wants it any more: the owner died, and it was not to be kept."""
-        return not self.owner_alive and not (self.keep and self.ready)
+        return not self.owner_alive and not self.keep
 
 
 def folder(name: str) -> Path:
@@ -53,12 +53,10 @@ def folder(name: str) -> Path:
     return cache.root() / "clusters" / name
 
 
-def write(
-    name: str, *, provider: str, kubernetes: str, topology: str, run: str, keep: bool = False
-) -> Entry:
+def write(name: str, *, provider: str, kubernetes: str, topology: str, run: str) -> Entry:
     """Write down a cluster that this process is about to make."""
     pid = os.getpid()
-    entry = Entry(name, provider, kubernetes, topology, run, pid, _start_of(pid) or 0, keep=keep)
+    entry = Entry(name, provider, kubernetes, topology, run, pid, _start_of(pid) or 0)
     folder(name).mkdir(parents=True, exist_ok=True)
     _save(entry)
     return entry

@@ -66,33 +66,37 @@ def disconnect(shell: NodeShell, node: str) -> None:
     shell(node, f"rm -f {CONFIG}")
 
 
-def connect(shell: NodeShell, addresses: Mapping[str, str], cidrs: Mapping[str, str]) -> None:
-    """Write each node's routes to the others' pods and its CNI configuration.
+def connect(
+    shell: NodeShell, addresses: Mapping[str, str], cidrs: Mapping[str, str], node: str
+) -> None:
+    """Write *node*'s routes to the other nodes' pods and its CNI configuration.
 
     Waits for kube-proxy first, for the reason that :func:`disconnect` gives.
 
     Args:
         addresses: node name -> the node's address in the cluster's Docker network.
         cidrs: node name -> its pod CIDR.
+
+    Raises:
+        ClusterError: kube-proxy did not come up.
     """
-    for node in cidrs:
-        until_true(
-            partial(proxy_ready, shell, node),
-            deadline=60,
-            why=f"kube-proxy's rules on {node}",
-            every=0.2,
-        )
-        routes = "; ".join(
-            f"ip route replace {cidr} via {addresses[other]}"
-            for other, cidr in cidrs.items()
-            if other != node
-        )
-        config = cni_config(cidrs[node])
-        shell(
-            node,
-            f"{routes}; mkdir -p /etc/cni/net.d; cat > {CONFIG}.partial <<'EOF'\n"
-            f"{config}\nEOF\nmv {CONFIG}.partial {CONFIG}",
-        )
+    until_true(
+        partial(proxy_ready, shell, node),
+        deadline=60,
+        why=f"kube-proxy's rules on {node}",
+        every=0.2,
+    )
+    routes = "; ".join(
+        f"ip route replace {cidr} via {addresses[other]}"
+        for other, cidr in cidrs.items()
+        if other != node
+    )
+    config = cni_config(cidrs[node])
+    shell(
+        node,
+        f"set -e; {routes or ':'}; mkdir -p /etc/cni/net.d; cat > {CONFIG}.partial <<'EOF'\n"
+        f"{config}\nEOF\nmv {CONFIG}.partial {CONFIG}",
+    )
 
 
 #: a DNS query for kube-dns.kube-system.svc.cluster.local (type A), as a shell's printf takes it;

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import threading
 import time
@@ -17,11 +18,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _started = time.monotonic()
+#: steps that run now; only the innermost one shows its time
+_open: list[object] = []
+_WIPE = "\r\x1b[2K"
 
 
 def say(message: str) -> None:
     """One line of progress, with the time since this process started."""
-    print(f"[{_clock(time.monotonic() - _started)}] {message}", file=sys.stderr, flush=True)
+    wipe = _WIPE if _open and sys.stderr.isatty() else ""
+    clock = _clock(time.monotonic() - _started)
+    print(f"{wipe}[{clock}] {message}", file=sys.stderr, flush=True)
 
 
 def _clock(seconds: float) -> str:
@@ -68,9 +74,12 @@ def step(name: str) -> Iterator[Callable[[str], None]]:
 
     def tick() -> None:
         while not done.wait(1.0 if terminal else 30.0):
+            if _open[-1:] != [done]:
+                continue
             line = f"  {name}: {time.monotonic() - start:.0f} s so far{expected} {state['detail']}"
             if terminal:
-                sys.stderr.write(f"\r\x1b[2K{line[:118]}")
+                width = shutil.get_terminal_size().columns - 1
+                sys.stderr.write(f"{_WIPE}{line[:width]}")
                 sys.stderr.flush()
             else:
                 say(line.strip())
@@ -79,6 +88,7 @@ def step(name: str) -> Iterator[Callable[[str], None]]:
         state["detail"] = f"({text})" if text else ""
 
     ticker = threading.Thread(target=tick, name=f"progress {name}", daemon=True)
+    _open.append(done)
     ticker.start()
     ended = "failed"
     try:
@@ -88,6 +98,5 @@ def step(name: str) -> Iterator[Callable[[str], None]]:
     finally:
         done.set()
         ticker.join()
-        if terminal:
-            sys.stderr.write("\r\x1b[2K")
         say(f"{name}: {ended} in {time.monotonic() - start:.1f} s")
+        _open.remove(done)

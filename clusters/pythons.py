@@ -12,6 +12,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from clusters import libc
 from clusters.command import run
 from clusters.errors import CommandError
 
@@ -71,5 +72,6 @@ def interpreters() -> list[Interpreter]:
 
 
 def find(minor: str) -> Interpreter | None:
-    """The newest mountable interpreter of a minor version (``"3.10"``), or None."""
-    return next((i for i in interpreters() if i.minor == minor and i.mountable), None)
+    """The newest interpreter of a minor version (``"3.10"``) that can run in pods, or None."""
+    fitting = (i for i in interpreters() if i.minor == minor and i.mountable)
+    return next((i for i in fitting if libc.runs_in_pods(i)), None)

@@ -10,13 +10,15 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from clusters.errors import Expired, Unreachable, WaitTimeout
+from clusters.errors import ApiError, Expired, Unreachable, WaitTimeout
 
 if TYPE_CHECKING:
     from clusters.kube import Kube, Object, Resource
 
 #: seconds between two attempts to reach an API server that does not answer
 RECONNECT = 0.5
+#: HTTP statuses that say "not now": a server that is overloaded, starting or ending
+PASSING = frozenset({429, 500, 502, 503, 504})
 
 
 def wait_for[T](
@@ -57,7 +59,9 @@ def wait_for[T](
                         break
         except Expired:
             pass
-        except Unreachable as error:
+        except (Unreachable, ApiError) as error:
+            if isinstance(error, ApiError) and error.status not in PASSING:
+                raise
             trouble = f"; last trouble: {error}"
             time.sleep(RECONNECT)
         if time.monotonic() >= end:
@@ -76,8 +80,12 @@ def describe(items: Iterable[Object]) -> str:
     words = []
     for item in items:
         status = item.get("status") or {}
-        true = [c["type"] for c in status.get("conditions") or [] if c["status"] == "True"]
+        conditions = status.get("conditions") or []
+        true = [c["type"] for c in conditions if c["status"] == "True"]
         state = status.get("phase") or ",".join(true) or "no status"
+        ready = next((c for c in conditions if c["type"] == "Ready"), {"status": "True"})
+        if ready["status"] != "True" and ready.get("message"):
+            state += f" (not Ready: {ready['message'][:200]})"
         waiting = [
             s["state"]["waiting"].get("reason", "")
             for s in status.get("containerStatuses") or []

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from clusters import pythons
-from clusters.doctor import libc
+from clusters import libc, pythons
 from clusters.doctor.check import Check, State
 
 _WHY = "PyTorch in pods: some versions want this one"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from clusters import cache
@@ -67,28 +68,39 @@ def missing() -> None:
     wanted = sorted({PACKAGES[c] for c in PACKAGES if which(c) is None})
     if not wanted:
         return
-    log = cache.root() / "logs" / "apt.log"
-    # a fresh machine may be installing updates by itself just now
-    apt = ["apt-get", "-o", "DPkg::Lock::Timeout=600"]
-    env = {"DEBIAN_FRONTEND": "noninteractive"}
-    with step("install the Docker engine") as detail:
-        try:
-            run_logged([*apt, "update"], log, timeout=600, env=env, detail=detail)
-            if "docker.io" in wanted and _known("docker-cli"):
-                wanted.append("docker-cli")  # a package of its own since Debian 13
-            run_logged(
-                [*apt, "install", "-y", "--no-install-recommends", *wanted],
-                log, timeout=1800, env=env, detail=detail,
-            )  # fmt: skip
-        except CommandError as error:
-            raise EngineError(
-                f"installing {' '.join(wanted)} failed: {error}",
-                hint=f"see {log}, or install Docker by hand",
-            ) from error
+    try:
+        packages(wanted)
+    except CommandError as error:
+        raise EngineError(
+            f"installing {' '.join(wanted)} failed: {error}",
+            hint=f"see {_log()}, or install Docker by hand",
+        ) from error
     still = sorted(c for c in PACKAGES if which(c) is None)
     if still:
         raise EngineError(f"{', '.join(still)} still missing after installing {' '.join(wanted)}")
     _installed = True
+
+
+def packages(wanted: Sequence[str]) -> None:
+    """Install Debian packages. Raises CommandError, with the end of apt's output."""
+    # a fresh machine may be installing updates by itself just now
+    apt = ["apt-get", "-o", "DPkg::Lock::Timeout=600"]
+    env = {"DEBIAN_FRONTEND": "noninteractive"}
+    with step(f"install {' '.join(wanted)}") as detail:
+        # what a killed installation left half-done would stop this one
+        run(["dpkg", "--configure", "-a"], timeout=600, env=env, check=False)
+        run_logged([*apt, "update"], _log(), timeout=600, env=env, detail=detail)
+        names = list(wanted)
+        if "docker.io" in names and _known("docker-cli"):
+            names.append("docker-cli")  # a package of its own since Debian 13
+        run_logged(
+            [*apt, "install", "-y", "--no-install-recommends", *names],
+            _log(), timeout=1800, env=env, detail=detail,
+        )  # fmt: skip
+
+
+def _log() -> Path:
+    return cache.root() / "logs" / "apt.log"
 
 
 def just_installed() -> float:

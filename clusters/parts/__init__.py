@@ -12,6 +12,7 @@ Each part is asked for by name and obtained by a *source*, chosen by the environ
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from enum import StrEnum
@@ -84,16 +85,30 @@ def image(name: str, version: str | None = None, image: str | None = None) -> st
 
 
 def host_binary(name: str) -> Path:
-    """Path of a program that runs on the host: ``kind`` or ``kubectl``; built when not cached."""
+    """Path of a program that runs on the host: ``kind`` or ``kubectl``.
+
+    The one that was built before; else, with ``PARTS=pull`` or where there is no Go, that on PATH;
+    else it is built.
+
+    Raises:
+        PartError: there is none and it cannot be built.
+    """
     if name == "kubectl":
         program = pins.kubernetes_program(pins.pins().kubernetes.default)
     else:
         program = pins.program(name)
-    folder = cache.root() / "bin" / f"{program.name}-{program.version}-{program.key}"
-    if folder.exists():
-        return folder / name
-    with step(f"build {program.name} {program.version}") as detail:
-        return gobuild.build(program, detail=detail) / name
+    built = gobuild.folder(program) / name
+    if built.exists():
+        return built
+    found = shutil.which(name)
+    if found is not None and (source() is Source.PULL or not gobuild.has_go()):
+        return Path(found)
+    if source() is Source.PULL:
+        raise PartError(
+            f"{name} is not on PATH, and PARTS=pull builds nothing",
+            hint=f"install {name} {program.version}, or use PARTS=auto",
+        )
+    return gobuild.build(program) / name
 
 
 def manifests(name: str, version: str | None = None) -> Path:

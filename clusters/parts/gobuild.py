@@ -19,6 +19,7 @@ from pathlib import Path
 from clusters import cache
 from clusters.command import run, run_logged
 from clusters.errors import CommandError, PartError
+from clusters.progress import step
 
 #: seconds that one ``go build`` may take; the longest measured cold on 2 cores is 302
 BUILD_TIMEOUT = 3600.0
@@ -56,13 +57,22 @@ class GoProgram:
 
 def go_command() -> str:
     """Path of the Go command. Raises PartError where there is none."""
-    found = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    found = _find_go()
     if found is None:
         raise PartError(
             "Go is not installed, and parts have to be built",
             hint="install Go 1.24 or newer and put it on PATH, or use PARTS=pull",
         )
     return found
+
+
+def has_go() -> bool:
+    """Whether programs can be built here."""
+    return _find_go() is not None
+
+
+def _find_go() -> str | None:
+    return shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
 
 
 def go_env() -> dict[str, str]:
@@ -101,28 +111,36 @@ def module_dir(module: str, version: str, expected_sum: str = "") -> Path:
     return Path(answer["Dir"])
 
 
-def build(program: GoProgram, *, detail: Callable[[str], None] | None = None) -> Path:
+def folder(program: GoProgram) -> Path:
+    """Where the binaries of *program* lie when they are built."""
+    return cache.root() / "bin" / f"{program.name}-{program.version}-{program.key}"
+
+
+def build(program: GoProgram) -> Path:
     """The folder with the binaries of *program*, built when it is not cached.
 
     Raises:
         PartError: the build failed; names the log.
     """
-    target = cache.root() / "bin" / f"{program.name}-{program.version}-{program.key}"
 
     def make(partial: Path) -> None:
-        source = module_dir(program.module, program.version, program.sum)
-        work = partial / "src"
-        work.mkdir()
-        log = cache.root() / "logs" / f"build-{program.name}-{program.version}.log"
-        log.unlink(missing_ok=True)
-        _write_module(program, source, work)
-        try:
-            _compile(program, work, partial, log, detail)
-        except CommandError as error:
-            raise PartError(f"building {program.name} {program.version} failed: {error}") from error
-        shutil.rmtree(work)
+        with step(f"build {program.name} {program.version}") as detail:
+            detail("downloading")
+            source = module_dir(program.module, program.version, program.sum)
+            work = partial / "src"
+            work.mkdir()
+            log = cache.root() / "logs" / f"build-{program.name}-{program.version}.log"
+            log.unlink(missing_ok=True)
+            _write_module(program, source, work)
+            try:
+                _compile(program, work, partial, log, detail)
+            except CommandError as error:
+                raise PartError(
+                    f"building {program.name} {program.version} failed: {error}"
+                ) from error
+            shutil.rmtree(work)
 
-    return cache.published(target, make)
+    return cache.published(folder(program), make)
 
 
 def build_file(name: str, source: str) -> Path:
@@ -196,9 +214,12 @@ def _compile(
     work: Path,
     out: Path,
     log: Path,
-    detail: Callable[[str], None] | None,
+    detail: Callable[[str], None],
 ) -> None:
-    go, env = go_command(), {**go_env(), "GOFLAGS": "-mod=mod -modcacherw"}
+    scratch = work / "tmp"  # in /tmp a killed build would leave gigabytes behind
+    scratch.mkdir()
+    env = {**go_env(), "GOFLAGS": "-mod=mod -modcacherw", "GOTMPDIR": str(scratch)}
+    go = go_command()
     if program.main is None:
         packages = sorted(set(program.binaries.values()))
         tools = [f"{package}@v{program.version}" for package in packages]
@@ -214,5 +235,8 @@ def _compile(
 
 
 def _go_version() -> str:
-    text = run([go_command(), "version"], env={"GOTOOLCHAIN": "local"}, cwd=Path(os.sep))
-    return text.split()[2]
+    """The compiler's version; "" where there is none, so that keys can be told without one."""
+    go = _find_go()
+    if go is None:
+        return ""
+    return run([go, "version"], env={"GOTOOLCHAIN": "local"}, cwd=Path(os.sep)).split()[2]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from clusters.parts import archive, gobuild, pins, rootfs
 
 def base_reference() -> str:
     """The name of the built image that pods of ours run in."""
-    return f"muster/base:{cache.key(list(rootfs.BASE_PACKAGES), pins.pins().debian, 1)}"
+    return f"muster/base:{cache.key(list(rootfs.PACKAGES['base']), pins.pins().debian, 1)}"
 
 
 def program_reference(name: str, image: str, version: str) -> str:
@@ -25,7 +23,7 @@ def program_reference(name: str, image: str, version: str) -> str:
 
 def build_base(engine: Engine) -> str:
     """Build the base image; its reference."""
-    base = rootfs.tree("base", rootfs.BASE_PACKAGES)
+    base = rootfs.tree("base")
     return load(engine, archive.Image([base_reference()], [base]))
 
 
@@ -42,28 +40,14 @@ def load_binaries(engine: Engine, reference: str, files: Mapping[str, Path]) -> 
 
     Used for pinned programs and for somebody's own checkout alike.
     """
-    work = _work()
-    try:
+    with cache.workspace("image") as work:
         layer = archive.binary_layer(work / "binaries.layer", files)
-        image = archive.Image([reference], [layer], entrypoint=[next(iter(files))])
-        return load(engine, image, work)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        return load(engine, archive.Image([reference], [layer], entrypoint=[next(iter(files))]))
 
 
-def load(engine: Engine, image: archive.Image, work: Path | None = None) -> str:
+def load(engine: Engine, image: archive.Image) -> str:
     """Write *image* and load it into the engine; its first reference."""
-    folder = work or _work()
-    try:
-        path = archive.write(folder / "image.tar", [image])
+    with cache.workspace("load") as work:
+        path = archive.write(work / "image.tar", [image])
         engine.docker("load", "-q", "-i", str(path), timeout=300)
-    finally:
-        if work is None:
-            shutil.rmtree(folder, ignore_errors=True)
     return image.references[0]
-
-
-def _work() -> Path:
-    work = cache.root() / "work" / f"image-{time.time_ns():x}"
-    work.mkdir(parents=True)
-    return work

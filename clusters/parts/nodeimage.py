@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -45,7 +44,7 @@ def reference(kubernetes: str) -> str:
     key = cache.key(
         RECIPE, pins.kubernetes_program(kubernetes).key, pin.tags.model_dump(),
         [pins.program(name).key for name in ("etcd", "coredns", "cni-plugins", "kind")],
-        list(rootfs.NODE_PACKAGES), list(rootfs.BASE_PACKAGES), pins.pins().debian,
+        list(rootfs.PACKAGES["node"]), list(rootfs.PACKAGES["base"]), pins.pins().debian,
     )  # fmt: skip
     return f"muster/node:v{kubernetes}-{key}"
 
@@ -57,10 +56,7 @@ def build(engine: Engine, kubernetes: str, detail: Callable[[str], None]) -> str
         PartError: a part could not be built, or containerd in the image did not take the images.
     """
     target = reference(kubernetes)
-    work = cache.root() / "work" / target.rpartition(":")[2]
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    try:
+    with cache.workspace("node") as work:
         preload = _preload_archive(kubernetes, work, detail)
         detail("assembling the root file system")
         tree = work / "root"
@@ -77,26 +73,26 @@ def build(engine: Engine, kubernetes: str, detail: Callable[[str], None]) -> str
         node = archive.Image(
             [bare], [layer], ENTRYPOINT, {"container": "docker"}, stop_signal="SIGRTMIN+3"
         )
-        images.load(engine, node, work)
+        images.load(engine, node)
         layer.unlink()
         detail("loading the static pods' images into it")
-        _preload(engine, bare, preload, target)
-        with suppress(CommandError):
-            engine.docker("rmi", "--no-prune", bare)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        try:
+            _preload(engine, bare, preload, target)
+        finally:
+            with suppress(CommandError):
+                engine.docker("rmi", "--no-prune", bare)
     return target
 
 
 def _preload_archive(kubernetes: str, work: Path, detail: Callable[[str], None]) -> Path:
     """One archive with all images that a node needs before it has a network."""
     pin = pins.kubernetes_pin(kubernetes)
-    detail(f"building Kubernetes {kubernetes}")
-    binaries = gobuild.build(pins.kubernetes_program(kubernetes), detail=detail)
-    etcd = gobuild.build(pins.program("etcd"), detail=detail)
-    coredns = gobuild.build(pins.program("coredns"), detail=detail)
+    binaries = gobuild.build(pins.kubernetes_program(kubernetes))
+    etcd = gobuild.build(pins.program("etcd"))
+    coredns = gobuild.build(pins.program("coredns"))
     pause = gobuild.build_file("pause", (pins.FOLDER / "pause.go").read_text())
-    base = rootfs.tree("base", rootfs.BASE_PACKAGES, detail)
+    base = rootfs.tree("base")
+    detail("packing the static pods' images")
     registry = "registry.k8s.io"
 
     def layer(name: str, path: str, source: Path) -> Path:
@@ -134,7 +130,7 @@ def _preload_archive(kubernetes: str, work: Path, detail: Callable[[str], None])
 def _assemble(kubernetes: str, tree: Path) -> None:
     """Lay out the node's root file system below *tree*."""
     pin = pins.kubernetes_pin(kubernetes)
-    run(["tar", "-xf", str(rootfs.tree("node", rootfs.NODE_PACKAGES)), "-C", str(tree)])
+    run(["tar", "-xf", str(rootfs.tree("node")), "-C", str(tree)])
     kind = pins.program("kind")
     source = gobuild.module_dir(kind.module, kind.version, kind.sum) / "images/base/files"
     for file in (path for path in source.rglob("*") if path.is_file()):
@@ -191,10 +187,13 @@ def _oci_spec(tree: Path) -> None:
 
 def _preload(engine: Engine, bare: str, preload: Path, target: str) -> None:
     """Import *preload* into containerd's store of a container of *bare*; commit as *target*."""
-    container = f"muster-preload-{time.time_ns():x}"
+    # one name per image, whose lock we hold: what a killed build left is in the way, and goes
+    container = "muster-preload-" + target.rpartition("-")[2]
+    with suppress(CommandError):
+        engine.docker("rm", "-f", "-v", container)
     engine.docker(
-        "run", "-d", "--privileged", "--network", "none", "--name", container, "--entrypoint", "sleep",
-        "-v", f"{preload}:/preload.tar:ro", bare, "infinity",
+        "run", "-d", "--privileged", "--network", "none", "--name", container,
+        "--entrypoint", "sleep", "-v", f"{preload}:/preload.tar:ro", bare, "infinity",
     )  # fmt: skip
     script = (
         "containerd >/tmp/containerd.log 2>&1 & "

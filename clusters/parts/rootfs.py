@@ -8,26 +8,31 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from clusters import cache
 from clusters.command import run, run_logged
+from clusters.engine import install
 from clusters.errors import CommandError, PartError
 from clusters.parts.pins import pins
+from clusters.progress import step
 
-#: what a CPython of the host needs, and what kube-proxy and the network faults need
-BASE_PACKAGES = (
-    "libssl3", "libffi8", "libsqlite3-0", "libbz2-1.0", "liblzma5", "zlib1g", "libreadline8",
-    "libgomp1", "libstdc++6", "libuuid1", "iptables", "conntrack", "kmod", "iproute2", "procps",
-)  # fmt: skip
-
-#: what kind's own base image installs, less network storage, plus Debian's container runtime
-NODE_PACKAGES = (
-    "systemd", "systemd-sysv", "dbus", "conntrack", "iptables", "nftables", "iproute2", "ethtool",
-    "util-linux", "mount", "kmod", "libseccomp2", "pigz", "jq", "curl", "ca-certificates",
-    "procps", "socat", "hostname", "containerd", "runc", "bash",
-)  # fmt: skip
+#: root file system -> its Debian packages
+PACKAGES = {
+    # what a CPython of the host needs, and what kube-proxy and the network faults need
+    "base": (
+        "libssl3", "libffi8", "libsqlite3-0", "libbz2-1.0", "liblzma5", "zlib1g", "libreadline8",
+        "libgomp1", "libstdc++6", "libuuid1", "iptables", "conntrack", "kmod", "iproute2",
+        "procps",
+    ),
+    # what kind's own base image installs, less network storage, plus Debian's container runtime
+    "node": (
+        "systemd", "systemd-sysv", "dbus", "conntrack", "iptables", "nftables", "iproute2",
+        "ethtool", "util-linux", "mount", "kmod", "libseccomp2", "pigz", "jq", "curl",
+        "ca-certificates", "procps", "socat", "hostname", "containerd", "runc", "bash",
+    ),
+}  # fmt: skip
 
 _CLEAN = (
     "var/cache/apt",
@@ -38,14 +43,19 @@ _CLEAN = (
 )
 
 
-def tree(name: str, packages: Sequence[str], detail: Callable[[str], None] | None = None) -> Path:
-    """The tar of a minimal Debian with *packages*, made when it is not cached.
+def folder(name: str) -> Path:
+    """Where the tar of a root file system lies when it is made."""
+    suite = pins().debian
+    content = cache.key(suite, sorted(PACKAGES[name]), 1)
+    return cache.root() / "rootfs" / f"{name}-{suite}-{content}"
+
+
+def tree(name: str) -> Path:
+    """The tar of a minimal Debian with the packages of *name*, made when it is not cached.
 
     Raises:
         PartError: not root, no debootstrap to be had, or a package that cannot be installed.
     """
-    suite = pins().debian
-    folder = cache.root() / "rootfs" / f"{name}-{suite}-{cache.key(suite, sorted(packages), 1)}"
 
     def make(partial: Path) -> None:
         if os.geteuid() != 0:
@@ -53,43 +63,46 @@ def tree(name: str, packages: Sequence[str], detail: Callable[[str], None] | Non
                 f"the root file system {name!r} has to be built, which needs root",
                 hint="run as root, or use PARTS=pull where a registry can be reached",
             )
-        log = cache.root() / "logs" / f"rootfs-{name}.log"
-        log.unlink(missing_ok=True)
-        root = partial / "root"
-        try:
-            run_logged(
-                [_debootstrap(), "--variant=minbase", f"--include={','.join(packages)}",
-                 suite, str(root)],
-                log, timeout=1800, env={"DEBIAN_FRONTEND": "noninteractive"}, detail=detail,
-            )  # fmt: skip
-        except CommandError as error:
-            raise PartError(f"debootstrap of {name!r} failed: {error}") from error
-        for path in _CLEAN:
-            for item in (root / path).glob("*"):
-                real_folder = item.is_dir() and not item.is_symlink()
-                shutil.rmtree(item) if real_folder else item.unlink()
-        # numeric owners: the names of this host mean nothing in there
-        run(
-            ["tar", "--numeric-owner", "--one-file-system", "--sort=name", "-C", str(root),
-             "--exclude=./dev/*", "--exclude=./proc/*", "--exclude=./sys/*",
-             "-cf", str(partial / "root.tar"), "."],
-            timeout=600,
-        )  # fmt: skip
-        shutil.rmtree(root)
+        with step(f"build root file system {name}") as detail:
+            _make(name, partial, detail)
 
-    return cache.published(folder, make) / "root.tar"
+    return cache.published(folder(name), make) / "root.tar"
+
+
+def _make(name: str, target: Path, detail: Callable[[str], None]) -> None:
+    log = cache.root() / "logs" / f"rootfs-{name}.log"
+    log.unlink(missing_ok=True)
+    root = target / "root"
+    try:
+        run_logged(
+            [_debootstrap(), "--variant=minbase", f"--include={','.join(PACKAGES[name])}",
+             pins().debian, str(root)],
+            log, timeout=1800, env={"DEBIAN_FRONTEND": "noninteractive"}, detail=detail,
+        )  # fmt: skip
+    except CommandError as error:
+        raise PartError(f"debootstrap of {name!r} failed: {error}") from error
+    for path in _CLEAN:
+        for item in (root / path).glob("*"):
+            real_folder = item.is_dir() and not item.is_symlink()
+            shutil.rmtree(item) if real_folder else item.unlink()
+    detail("packing")
+    # numeric owners: the names of this host mean nothing in there
+    run(
+        ["tar", "--numeric-owner", "--one-file-system", "--sort=name", "-C", str(root),
+         "--exclude=./dev/*", "--exclude=./proc/*", "--exclude=./sys/*",
+         "-cf", str(target / "root.tar"), "."],
+        timeout=600,
+    )  # fmt: skip
+    shutil.rmtree(root)
 
 
 def _debootstrap() -> str:
-    found = shutil.which("debootstrap")
-    if found is None and shutil.which("apt-get") and os.geteuid() == 0:
-        run(["apt-get", "update", "-q"], timeout=300)
-        run(
-            ["apt-get", "install", "-qy", "--no-install-recommends", "debootstrap"],
-            timeout=300,
-            env={"DEBIAN_FRONTEND": "noninteractive"},
-        )
-        found = shutil.which("debootstrap")
+    if install.which("debootstrap") is None and install.is_root() and install.is_debian():
+        try:
+            install.packages(["debootstrap"])
+        except CommandError as error:
+            raise PartError(f"debootstrap cannot be installed: {error}") from error
+    found = install.which("debootstrap")
     if found is None:
         raise PartError("debootstrap is not installed", hint="apt-get install debootstrap")
     return found

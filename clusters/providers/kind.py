@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import os
+import math
 import time
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
-from pathlib import Path
-
-import yaml
 
 from clusters import cache, engine, fakegpus, ledger, parts, podnetwork
 from clusters.cluster import Capability, Cluster, ClusterSpec, no_such_cluster
-from clusters.command import run, run_logged
+from clusters.command import run
 from clusters.engine import Engine
 from clusters.errors import ClusterError, CommandError, TopologyError
 from clusters.kube import NODES, SERVICES, Object, conditions, epoch, until_true
 from clusters.progress import say, step
-from clusters.providers import kindconfig
+from clusters.providers import containers, kindcommand, kindconfig
+from clusters.providers.containers import PREFIX, in_parallel
 from clusters.topology import Node, load
+from oracles.errors import HarnessError
 
-#: kind's own label on its containers; the value is the cluster's name there
-LABEL = "io.x-k8s.kind.cluster"
-#: what tells our clusters from other kind clusters of the host, also when the ledger is lost
-PREFIX = "muster-"
-#: seconds; measured 19-30 on 2 cores
-CREATE_TIMEOUT = 300.0
 _IMPORT = 'docker exec -i "$0" ctr -n k8s.io images import --digests - <"$1"'
 
 
@@ -40,72 +32,68 @@ class KindProvider:
     def create(self, spec: ClusterSpec) -> Cluster:
         """Create it; on failure, what there is of it is removed and the reason told."""
         docker = engine.ensure()
-        if spec.name in self.names():
-            raise ClusterError(
-                f"a cluster named {spec.name!r} is there already",
-                hint=f"python -m clusters down {spec.name}, or use another name",
-            )
+        _refuse_taken(docker, spec.name)
         image = parts.node_image(spec.kubernetes)
         # pods wait for their image in the nodes: it is there before the first node is
         parts.base_image()
-        ledger.write(
-            spec.name, provider=self.name, kubernetes=spec.kubernetes,
-            topology=spec.topology.name, run=spec.run,
-        )  # fmt: skip
-        folder = ledger.folder(spec.name)
-        (folder / "shared").mkdir(exist_ok=True)
-        (folder / "topology.yaml").write_text(yaml.safe_dump(spec.topology.model_dump()))
-        config = kindconfig.render(spec, image, folder / "shared")
-        (folder / "kind.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
-        try:
-            with step(f"create cluster {spec.topology.name} {spec.kubernetes}") as detail:
-                detail("kind create")
-                self._kind_create(docker, spec.name, folder)
-                cluster = self._cluster(docker, spec.name)
-                detail("pod network")
-                self._network(docker, cluster)
-                detail("nodes Ready")
-                self._wait_nodes(cluster)
-                fakegpus.restore(cluster.kube, self._topology_nodes(cluster))
-                detail("DNS")
-                self._wait_dns(docker, cluster)
-        except BaseException:
-            say(f"removing what there is of cluster {spec.name}")
-            with suppress(ClusterError, CommandError):
-                self.delete(spec.name)
-            raise
-        ledger.update(spec.name, ready=True)
+        program = parts.host_binary("kind")
+        with _locked(spec.name):
+            _refuse_taken(docker, spec.name)
+            ledger.write(
+                spec.name, provider=self.name, kubernetes=spec.kubernetes,
+                topology=spec.topology.name, run=spec.run,
+            )  # fmt: skip
+            try:
+                with step(f"create cluster {spec.topology.name} {spec.kubernetes}") as detail:
+                    folder = kindconfig.write(spec, image)
+                    kindcommand.create(docker, program, spec.name, folder, detail)
+                    cluster = self._cluster(spec.name)
+                    detail("pod network")
+                    self._network(docker, cluster)
+                    detail("nodes Ready")
+                    self._wait_nodes(cluster)
+                    fakegpus.restore(cluster.kube, _nodes(cluster))
+                    detail("DNS")
+                    self._wait_dns(docker, cluster)
+            except BaseException:
+                self._give_up(docker, spec)
+                raise
+            ledger.update(spec.name, ready=True)
         return cluster
 
     def get(self, name: str) -> Cluster:
         """A cluster that is up."""
-        docker = engine.find()
         known = self.names()
-        if docker is None or name not in known:
+        if engine.find() is None or name not in known:
             raise no_such_cluster(name, known)
-        return self._cluster(docker, name)
+        return self._cluster(name)
 
     def names(self) -> list[str]:
         """Names of our clusters, half-made ones included."""
         docker = engine.find()
-        containers: set[str] = set()
-        if docker is not None:
-            text = docker.docker(
-                "ps", "-a", "--filter", f"label={LABEL}", "--format", f'{{{{.Label "{LABEL}"}}}}'
-            )
-            containers = {n.removeprefix(PREFIX) for n in text.split() if n.startswith(PREFIX)}
-        written = {e.name for e in ledger.entries() if e.provider == self.name}
-        return sorted(containers | written)
+        made = containers.clusters(docker) if docker is not None else {}
+        mine = {name for name, ours in made.items() if ours}
+        return sorted(mine | {e.name for e in ledger.entries() if e.provider == self.name})
+
+    def left_over(self) -> list[str]:
+        """Names of the clusters that nobody alive wants: their run was killed."""
+        entries = {name: ledger.read(name) for name in self.names()}
+        return [name for name, entry in entries.items() if entry is None or entry.left_over]
+
+    def sweep(self) -> None:
+        """Remove what killed runs left."""
+        engine.ensure()  # containers of an engine that was killed show when it is up again
+        for name in self.left_over():
+            with _locked(name):
+                entry = ledger.read(name)  # somebody may have been faster, and made it anew
+                if entry is None or entry.left_over:
+                    say(f"removing cluster {name}: its run is gone")
+                    self._remove(name)
 
     def delete(self, name: str) -> None:
         """Remove its containers, volumes and folder."""
-        docker = engine.find()
-        if docker is not None:
-            ids = docker.docker("ps", "-aq", "--filter", f"label={LABEL}={PREFIX}{name}").split()
-            if ids:
-                # not `kind delete`: it asks the nodes first, and they may be broken
-                docker.docker("rm", "-f", "-v", *ids, timeout=180)
-        ledger.forget(name)
+        with _locked(name):
+            self._remove(name)
 
     def load_image(self, cluster: Cluster, references: Iterable[str]) -> None:
         """Stream images from the engine into every node's containerd."""
@@ -117,22 +105,26 @@ class KindProvider:
                     f"the image {reference} is not in the Docker engine",
                     hint=f"docker pull or docker load it (DOCKER_HOST={docker.host})",
                 )
+        ids = containers.ids_of(docker, wanted)
         nodes = list(cluster.container_names.values())
-        missing = [r for r in wanted if not all(self._has_image(docker, n, r) for n in nodes)]
+
+        def lacks(node: str) -> set[str]:
+            there = containers.images_of(docker, node, wanted)
+            # the same name may stand for another image by now
+            return {reference for reference in wanted if there.get(reference) != ids[reference]}
+
+        lacking = dict(zip(nodes, in_parallel(lacks, nodes), strict=True))
+        missing = sorted(set().union(*lacking.values()))
         if not missing:
             return
-        work = cache.root() / "work"
-        work.mkdir(exist_ok=True)
-        archive = work / f"load-{time.time_ns():x}.tar"
-        try:
+        with cache.workspace("load") as work:
+            archive = work / "images.tar"
             docker.docker("save", "-o", str(archive), *missing, timeout=600)
-            for node in nodes:
-                run(
-                    ["sh", "-c", _IMPORT, node, str(archive)],
-                    timeout=600, env=docker.env(),
-                )  # fmt: skip
-        finally:
-            archive.unlink(missing_ok=True)
+
+            def bring(node: str) -> None:
+                run(["sh", "-c", _IMPORT, node, str(archive)], timeout=600, env=docker.env())
+
+            in_parallel(bring, [node for node in nodes if lacking[node]])
 
     def node_exec(
         self, cluster: Cluster, node: str, command: list[str], *, timeout: float = 30.0
@@ -148,31 +140,49 @@ class KindProvider:
     def start_node(self, cluster: Cluster, node: str) -> None:
         """Start its container again, and restore what went with the old one."""
         docker = engine.ensure()
-        started = time.time()
+        since = _next_second()
         docker.docker("start", self._container(cluster, node), timeout=120)
         podnetwork.disconnect(partial(_shell, docker), node)
-        self._recover(docker, cluster, node, started)
+        self._recover(docker, cluster, node, since)
 
     def restart_kubelet(self, cluster: Cluster, node: str) -> None:
         """Restart the kubelet; returns when it has registered and the GPUs are back."""
         docker = engine.ensure()
-        started = time.time()
-        self.node_exec(cluster, node, ["systemctl", "restart", "kubelet"])
-        self._recover(docker, cluster, node, started)
+        self.node_exec(cluster, node, ["systemctl", "stop", "kubelet"])
+        since = _next_second()
+        self.node_exec(cluster, node, ["systemctl", "start", "kubelet"])
+        self._recover(docker, cluster, node, since)
 
     # -----------------------------------------------------------------------------------------
+
+    def _give_up(self, docker: Engine, spec: ClusterSpec) -> None:
+        folder = ledger.folder(spec.name)
+        if spec.keep:
+            ledger.update(spec.name, keep=True)
+            say(f"cluster {spec.name} stays as it is; its folder is {folder}")
+            return
+        say(f"removing what there is of cluster {spec.name}")
+        with suppress(HarnessError):  # the reason for giving up is the one to be told
+            self._remove(spec.name)
+
+    def _remove(self, name: str) -> None:
+        docker = engine.find()
+        if docker is not None:
+            containers.remove(docker, name)
+        ledger.forget(name)
 
     def _recover(self, docker: Engine, cluster: Cluster, node: str, since: float) -> None:
         until_true(
             lambda: self._kubelet_up(docker, self._container(cluster, node)),
             deadline=90, why=f"kubelet of {node} running",
         )  # fmt: skip
+        until_true(cluster.kube.ready, deadline=120, why=f"the API server of {cluster.name} ready")
         # Docker gives addresses anew when containers start: every node's routes may have changed
         self._network(docker, cluster)
         cluster.kube.wait(
             NODES, partial(_ready_since, node, since), deadline=120, why=f"{node} Ready again"
         )
-        fakegpus.restore(cluster.kube, self._topology_nodes(cluster))
+        fakegpus.restore(cluster.kube, _nodes(cluster))
         self._wait_dns(docker, cluster)
 
     def _kubelet_up(self, docker: Engine, container: str) -> bool:
@@ -182,23 +192,7 @@ class KindProvider:
             return False
         return True
 
-    def _kind_create(self, docker: Engine, name: str, folder: Path) -> None:
-        log = folder / "kind-create.log"
-        try:
-            run_logged(
-                [str(parts.host_binary("kind")), "create", "cluster", "--name", PREFIX + name,
-                 "--config", str(folder / "kind.yaml"), "--kubeconfig", str(folder / "kubeconfig"),
-                 "--retain"],
-                log, timeout=CREATE_TIMEOUT, env=docker.env(),
-            )  # fmt: skip
-        except CommandError as error:
-            raise ClusterError(
-                f"kind could not create cluster {name}: {_kind_reason(error.output)}",
-                hint=f"python -m clusters doctor; the whole log was:\n{error.output[-2000:]}",
-            ) from error
-        os.chmod(folder / "kubeconfig", 0o600)
-
-    def _cluster(self, docker: Engine, name: str) -> Cluster:
+    def _cluster(self, name: str) -> Cluster:
         folder = ledger.folder(name)
         entry = ledger.read(name)
         if entry is None or not (folder / "kubeconfig").exists():
@@ -210,7 +204,6 @@ class KindProvider:
             topology = load(str(folder / "topology.yaml"))
         except TopologyError as error:
             raise ClusterError(f"cluster {name!r} has a damaged folder: {error}") from error
-        names = fakegpus.node_names(PREFIX + name, topology)
         return Cluster(
             name=name,
             provider=self.name,
@@ -221,23 +214,15 @@ class KindProvider:
             run=entry.run,
             capabilities=self.capabilities,
             shared=folder / "shared",
-            container_names={node: node for node in names},
+            container_names={n: n for n in fakegpus.node_names(PREFIX + name, topology)},
         )
 
-    def _topology_nodes(self, cluster: Cluster) -> dict[str, Node]:
-        return fakegpus.node_names(PREFIX + cluster.name, cluster.topology)
-
     def _network(self, docker: Engine, cluster: Cluster) -> None:
-        cidrs = podnetwork.pod_cidrs(cluster.kube, len(cluster.container_names))
-        podnetwork.connect(partial(_shell, docker), self._addresses(docker, cluster), cidrs)
-
-    def _addresses(self, docker: Engine, cluster: Cluster) -> dict[str, str]:
         names = list(cluster.container_names)
-        found = json.loads(docker.docker("inspect", *names))
-        return {
-            item["Name"].lstrip("/"): item["NetworkSettings"]["Networks"]["kind"]["IPAddress"]
-            for item in found
-        }
+        cidrs = podnetwork.pod_cidrs(cluster.kube, len(names))
+        addresses = containers.addresses(docker, names)
+        connect = partial(podnetwork.connect, partial(_shell, docker), addresses, cidrs)
+        in_parallel(connect, names)
 
     def _wait_nodes(self, cluster: Cluster) -> None:
         count = len(cluster.container_names)
@@ -253,16 +238,14 @@ class KindProvider:
         if service is None:
             raise ClusterError("the cluster has no DNS service kube-dns in kube-system")
         address = service["spec"]["clusterIP"]
-        for node in cluster.container_names:
+
+        def wait(node: str) -> None:
             until_true(
                 partial(podnetwork.dns_answers, partial(_shell, docker), node, address),
                 deadline=90, why=f"cluster DNS ({address}) answering on {node}", every=0.3,
             )  # fmt: skip
 
-    def _has_image(self, docker: Engine, container: str, reference: str) -> bool:
-        full = reference if "." in reference.split("/")[0] else f"docker.io/{reference}"
-        listed = docker.docker("exec", container, "ctr", "-n", "k8s.io", "images", "ls", "-q")
-        return full in listed.split()
+        in_parallel(wait, cluster.container_names)
 
     def _container(self, cluster: Cluster, node: str) -> str:
         if node not in cluster.container_names:
@@ -273,22 +256,49 @@ class KindProvider:
         return cluster.container_names[node]
 
 
+def _locked(name: str) -> AbstractContextManager[None]:
+    return cache.lock(f"cluster-{name}", passing=True)
+
+
+def _refuse_taken(docker: Engine, name: str) -> None:
+    there = containers.clusters(docker)
+    if there.get(name) is False:
+        raise ClusterError(
+            f"a cluster named {name!r} is there already, made with another cache folder",
+            hint="use another name",
+        )
+    if name in there or ledger.read(name) is not None:
+        raise ClusterError(
+            f"a cluster named {name!r} is there already",
+            hint=f"python -m clusters down {name}, or use another name",
+        )
+
+
+def _nodes(cluster: Cluster) -> dict[str, Node]:
+    return fakegpus.node_names(PREFIX + cluster.name, cluster.topology)
+
+
 def _shell(docker: Engine, node: str, script: str) -> str:
     return docker.docker("exec", node, "bash", "-c", script, timeout=30)
 
 
+def _next_second() -> float:
+    """The next full second, once the clock has reached it.
+
+    Heartbeats are written in full seconds: only now can one of before not be taken for a later one.
+    """
+    second = math.ceil(time.time())
+    while (left := second - time.time()) > 0:
+        time.sleep(left)
+    return float(second)
+
+
 def _ready_since(node: str, since: float, items: list[Object]) -> bool | None:
-    """Whether *node* is Ready by a heartbeat sent after the time *since* (epoch seconds)."""
+    """Whether *node* is Ready by a heartbeat sent at or after the full second *since*."""
     for item in items:
         if item["metadata"]["name"] != node:
             continue
         for condition in item["status"].get("conditions") or []:
             if condition["type"] == "Ready" and condition["status"] == "True":
-                # whole seconds: only a later one is surely after the restart
-                return True if epoch(condition["lastHeartbeatTime"]) > since else None
+                return True if epoch(condition["lastHeartbeatTime"]) >= since else None
     return None
-
-
-def _kind_reason(output: str) -> str:
-    lines = [line for line in output.splitlines() if line.startswith("ERROR")]
-    return lines[-1].removeprefix("ERROR: ") if lines else output.strip().splitlines()[-1]

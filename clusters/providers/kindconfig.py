@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from clusters import ledger
 from clusters.cluster import ClusterSpec
 from clusters.engine import capabilities
 from clusters.topology import Node
@@ -24,6 +25,16 @@ KUBELET = {
     # events explain outcomes: none may be dropped
     "eventRecordQPS": 0,
 }
+
+
+def write(spec: ClusterSpec, image: str) -> Path:
+    """Write what kind and later commands read into the cluster's folder; that folder."""
+    folder = ledger.folder(spec.name)
+    (folder / "shared").mkdir(exist_ok=True)
+    (folder / "topology.yaml").write_text(yaml.safe_dump(spec.topology.model_dump()))
+    config = render(spec, image, folder / "shared")
+    (folder / "kind.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+    return folder
 
 
 def render(spec: ClusterSpec, image: str, shared: Path) -> dict[str, Any]:
@@ -64,11 +75,26 @@ def _node(node: Node, image: str, mounts: list[dict[str, Any]]) -> dict[str, Any
 
 
 def _cluster_configuration(spec: ClusterSpec) -> str:
-    """etcd without fsync: the clusters are thrown away, and the disk is the slowest part."""
-    minor = int(spec.kubernetes.split(".")[1])
-    arguments: Any = {"unsafe-no-fsync": "true"}
-    if minor >= 36:  # from there kind writes kubeadm v1beta4, which takes names and values
-        arguments = [{"name": "unsafe-no-fsync", "value": "true"}]
+    """Arguments of the control plane's parts, for a cluster of one that is thrown away."""
     return yaml.safe_dump(
-        {"kind": "ClusterConfiguration", "etcd": {"local": {"extraArgs": arguments}}}
+        {
+            "kind": "ClusterConfiguration",
+            # the disk is the slowest part of most hosts, and nobody needs this data after a crash
+            "etcd": {"local": _arguments(spec, {"unsafe-no-fsync": "true"})},
+            # nobody to elect among; a lease costs seconds at the start (6 of 31 measured), requests
+            # ever after, and on a busy host a lost lease ends the process. The start is also slowed
+            # down by the default of 20 requests per second: each controller asks for a token.
+            "controllerManager": _arguments(
+                spec,
+                {"leader-elect": "false", "kube-api-qps": "200", "kube-api-burst": "400"},
+            ),
+            "scheduler": _arguments(spec, {"leader-elect": "false"}),
+        }
     )
+
+
+def _arguments(spec: ClusterSpec, arguments: dict[str, str]) -> dict[str, Any]:
+    if int(spec.kubernetes.split(".")[1]) < 36:
+        return {"extraArgs": arguments}
+    # from there on kind writes kubeadm v1beta4, which takes names and values
+    return {"extraArgs": [{"name": name, "value": value} for name, value in arguments.items()]}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clusters import hostfacts, pythons
-from clusters.doctor import State, libc, pods
+from clusters import hostfacts, libc, pythons
+from clusters.doctor import State, pods
 from clusters.pythons import Interpreter
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from clusters.pythons import Interpreter
+if TYPE_CHECKING:
+    from clusters.pythons import Interpreter  # which asks this module
 
 #: glibc of Debian bookworm, which the pods' base image is made of
 POD_GLIBC = (2, 36)
