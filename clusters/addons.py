@@ -7,15 +7,25 @@ by entry points, so the import arrow stays one way and products from outside can
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
 from clusters.cluster import Cluster, Mount
 
-#: an entry point of this group is a function ``install(cluster, operator=..., scheduler=...)``
+#: an entry point of this group is a function ``install(cluster, operator=..., scheduler=...)``; a
+#: function ``check(operator=..., scheduler=...)`` beside it refuses words that name nothing
 INSTALLERS = "muster.installers"
 #: an entry point of this group is a function that returns the folders every node should see
 MOUNTS = "muster.mounts"
+
+
+def check(*, operator: str, scheduler: str) -> None:
+    """Raise UsageError for words that no installer knows, before a cluster is made for them."""
+    for point in entry_points(group=INSTALLERS):
+        checker = getattr(import_module(point.module), "check", None)
+        if checker is not None:
+            checker(operator=operator, scheduler=scheduler)
 
 
 def install(cluster: Cluster, *, operator: str, scheduler: str) -> None:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
 import time
-from typing import Annotated
+import traceback
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from clusters import addons, doctor, engine, ledger, parts, topology
+from clusters import addons, cache, doctor, engine, ledger, listing, parts, topology
 from clusters.cluster import Cluster, ClusterSpec
-from clusters.parts import pins
+from clusters.parts import pins, plan
 from clusters.progress import say
 from clusters.providers import provider
+from clusters.providers.kind import KindProvider
 from oracles.errors import HarnessError, UsageError
+
+#: exit code of whatever is not the user's fault: CONVENTIONS' "infrastructure"
+INFRASTRUCTURE = 3
+#: what typer makes of Ctrl-C
+_INTERRUPTED = 130
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -27,6 +33,7 @@ app = typer.Typer(
 out = Console()
 
 Name = Annotated[str, typer.Argument(help="Name of the cluster.")]
+Versions = Annotated[list[str] | None, typer.Option(help="Versions to prepare.")]
 
 
 @app.command()
@@ -46,20 +53,38 @@ def up(
         str, typer.Option("--provider", help="kind or existing:CONTEXT.")
     ] = "kind",
     keep: Annotated[
-        bool, typer.Option(help="Keep it when this command is long gone (else: next up removes).")
-    ] = True,
+        bool, typer.Option("--keep", help="If it fails, leave what there is to be looked into.")
+    ] = False,
 ) -> None:
-    """Create a cluster; with --operator and --scheduler they are installed, too."""
+    """Create a cluster; with --operator and --scheduler they are installed, too.
+
+    It stays until `down`.
+    """
+    where = provider(provider_name)
     layout = topology.load(topology_name)
     pins.kubernetes_pin(kubernetes)
-    doctor.preflight()
-    sweep()
+    addons.check(operator=operator, scheduler=scheduler)
     run = f"up-{time.strftime('%Y%m%d-%H%M%S')}"
-    spec = ClusterSpec(name, layout, kubernetes, run, mounts=addons.mounts())
-    cluster = provider(provider_name).create(spec)
-    if provider_name == "kind":
-        ledger.update(name, keep=keep)
-    addons.install(cluster, operator=operator, scheduler=scheduler)
+    if isinstance(where, KindProvider):
+        spec = ClusterSpec(name, layout, kubernetes, run, keep=keep)
+        parts.source()
+        doctor.preflight()
+        where.sweep()
+        plan.announce([kubernetes])
+        spec = ClusterSpec(name, layout, kubernetes, run, addons.mounts(), keep)
+    else:
+        doctor.preflight(doctor.ELSEWHERE)
+        spec = ClusterSpec(name, layout, kubernetes, run)
+    cluster = where.create(spec)
+    try:
+        addons.install(cluster, operator=operator, scheduler=scheduler)
+    except BaseException:
+        if not keep:
+            say(f"removing cluster {cluster.name}; with --keep it stays to be looked into")
+            where.delete(cluster.name)
+        raise
+    finally:
+        ledger.update(cluster.name, keep=True)
     _show(cluster)
 
 
@@ -69,36 +94,35 @@ def down(
     everything: Annotated[bool, typer.Option("--all", help="All that this tool made.")] = False,
 ) -> None:
     """Remove clusters, half-made and left-over ones included."""
-    kind = provider("kind")
+    kind = KindProvider()
     known = kind.names()
-    chosen = known if everything else (names or [])
+    chosen = known if everything else list(dict.fromkeys(names or []))
     if not chosen and not everything:
-        raise UsageError("which cluster?", hint=f"a name or --all; there: {', '.join(known)}")
+        raise UsageError("which cluster?", hint=f"a name or --all; {_there(known)}")
     for name in chosen:
         if name not in known:
-            raise UsageError(f"no cluster {name!r}", hint=f"there: {', '.join(known) or 'none'}")
+            raise UsageError(f"no cluster {name!r}", hint=_there(known))
+    trouble: list[HarnessError] = []
     for name in chosen:
-        kind.delete(name)
-        say(f"removed cluster {name}")
+        try:
+            kind.delete(name)
+            say(f"removed cluster {name}")
+        except HarnessError as error:
+            trouble.append(error)
+    if trouble:
+        raise HarnessError("\n".join(str(error) for error in trouble))
     if everything:
-        say("nothing is left" if not kind.names() else "some clusters would not go")
+        say("nothing is left")
 
 
 @app.command("list")
 def list_() -> None:
     """Clusters that are up, half-made, or left over."""
-    table = Table("name", "kubernetes", "topology", "state", "run", "kubeconfig", box=None)
-    for name in provider("kind").names():
-        entry = ledger.read(name)
-        if entry is None:
-            table.add_row(name, "?", "?", "left over (no ledger)", "?", "")
-            continue
-        state = "up" if entry.ready else "being made"
-        if entry.left_over:
-            state = "left over"
-        kubeconfig = str(ledger.folder(name) / "kubeconfig")
-        table.add_row(name, entry.kubernetes, entry.topology, state, entry.run, kubeconfig)
-    out.print(table if table.row_count else "no clusters")
+    rows = listing.rows(KindProvider())
+    if rows:
+        listing.show(rows, out)
+    else:
+        print("no clusters", file=sys.stderr)
 
 
 @app.command()
@@ -106,7 +130,7 @@ def load(
     name: Name, images: Annotated[list[str], typer.Argument(help="Images of the engine.")]
 ) -> None:
     """Make images of the Docker engine available in every node of a cluster."""
-    kind = provider("kind")
+    kind = KindProvider()
     kind.load_image(kind.get(name), images)
     say(f"loaded {', '.join(images)}")
 
@@ -114,34 +138,44 @@ def load(
 @app.command("doctor")
 def doctor_() -> None:
     """What this host has, lacks, and how to get it."""
-    checks = doctor.report(leftovers=left_over)
+    checks = doctor.report(leftovers=KindProvider().left_over)
     doctor.render(checks)
-    raise typer.Exit(3 if any(check.failed for check in checks) else 0)
+    raise typer.Exit(doctor.exit_code(checks))
 
 
 @app.command()
-def prepare(
-    kubernetes: Annotated[list[str] | None, typer.Option(help="Versions to prepare.")] = None,
-) -> None:
+def prepare(kubernetes: Versions = None) -> None:
     """Obtain every part ahead of time, so that later commands start at once."""
+    versions = kubernetes or [pins.pins().kubernetes.default]
+    for version in versions:
+        pins.kubernetes_pin(version)
+    parts.source()
     doctor.preflight()
+    programs = [name for name, program in pins.pins().programs.items() if program.images]
+    if not plan.announce(versions, programs):
+        say("all parts are here")
+        return
     parts.host_binary("kind")
-    parts.host_binary("kubectl")
-    for version in kubernetes or [pins.pins().kubernetes.default]:
+    for version in versions:
         parts.node_image(version)
     parts.base_image()
-    for program, pin in pins.pins().programs.items():
-        for image in pin.images:
-            parts.image(program, None, image)
+    for name in programs:
+        for image in pins.pins().programs[name].images:
+            parts.image(name, None, image)
 
 
 @app.command()
 def clean() -> None:
     """Remove all clusters and stop the Docker engine, if it is ours. The cache stays."""
-    alive = [e for e in ledger.entries() if e.owner_alive and e.pid != os.getpid()]
+    alive = [
+        f"pid {entry.pid} owns cluster {entry.name}"
+        for entry in ledger.entries()
+        if entry.owner_alive and not entry.keep
+    ]
+    alive += [f"{name} is held by {holder}" for name, holder in cache.held().items()]
     if alive:
         raise HarnessError(
-            f"a run is alive: {alive[0].run} (pid {alive[0].pid}) owns cluster {alive[0].name}",
+            f"somebody is at work: {'; '.join(alive)}",
             hint="wait for it, or end that process first",
         )
     down(None, everything=True)
@@ -149,38 +183,54 @@ def clean() -> None:
         say("stopped the Docker engine")
 
 
-def sweep() -> None:
-    """Remove what crashed runs left over."""
-    for name in left_over():
-        say(f"removing {name}: its run is gone")
-        provider("kind").delete(name)
-
-
-def left_over() -> list[str]:
-    """Clusters that nobody alive wants."""
-    found = []
-    for name in provider("kind").names():
-        entry = ledger.read(name)
-        if entry is None or entry.left_over:
-            found.append(name)
-    return found
+def _there(known: list[str]) -> str:
+    return f"there: {', '.join(known)}" if known else "there is none"
 
 
 def _show(cluster: Cluster) -> None:
-    out.print(f"cluster [bold]{cluster.name}[/bold]: Kubernetes {cluster.kubernetes}, "
-              f"topology {cluster.topology.name}, {cluster.topology.gpus} GPUs")  # fmt: skip
+    out.print(
+        f"cluster [bold]{cluster.name}[/bold]: Kubernetes {cluster.kubernetes}, "
+        f"topology {cluster.topology.name}, {cluster.topology.gpus} GPUs"
+    )
     out.print(f"  export KUBECONFIG={cluster.kubeconfig}", soft_wrap=True)
-    out.print(f"  {parts.host_binary('kubectl')} get nodes", soft_wrap=True)
-    out.print(f"  remove it: python -m clusters down {cluster.name}")
+    kubectl = parts.found_binary("kubectl")
+    if kubectl is not None:
+        out.print(f"  {kubectl} --context {cluster.context} get nodes", soft_wrap=True)
+    if cluster.provider == "kind":
+        out.print(f"  remove it: python -m clusters down {cluster.name}", soft_wrap=True)
 
 
-def main() -> None:
-    """Run the command; errors of ours end in a few lines and the settled exit code."""
+def main() -> NoReturn:
+    """Run the command; each error ends in a few lines and a settled exit code."""
+    for sign in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(sign, _interrupt)  # CI's way to cancel: clean up as for Ctrl-C
+    sys.exit(_run())
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _run() -> int:
     try:
-        app(standalone_mode=True)
+        code = app(standalone_mode=False)
     except HarnessError as error:
         print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
+        return error.exit_code
+    except typer.TyperException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error.format_message(), file=sys.stderr)
+        else:
+            print(f"error: {error.format_message()}", file=sys.stderr)
+            print("  next: python -m clusters --help", file=sys.stderr)
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        code = _INTERRUPTED
+    except Exception:
+        traceback.print_exc()
+        print("error: this should not happen; please report the lines above", file=sys.stderr)
+        return INFRASTRUCTURE
+    if code == _INTERRUPTED:
         print("interrupted", file=sys.stderr)
-        sys.exit(3)
+        return INFRASTRUCTURE
+    return code or 0

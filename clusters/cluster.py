@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from clusters.errors import ClusterError
+from clusters.errors import WrongName
 from clusters.kube import Kube
 from clusters.topology import Topology
 from oracles.errors import NotApplicable, UsageError
@@ -140,9 +140,9 @@ class ClusterProvider(Protocol):
         """Restart the node's kubelet; returns as :meth:`start_node` does."""
 
 
-def no_such_cluster(name: str, known: list[str]) -> ClusterError:
+def no_such_cluster(name: str, known: list[str]) -> WrongName:
     """The error for a cluster name that is not there."""
-    return ClusterError(
+    return WrongName(
         f"no cluster named {name!r} is up",
         hint=f"up now: {', '.join(known)}" if known else "python -m clusters up makes one",
     )

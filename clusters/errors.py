@@ -41,6 +41,10 @@ class CommandError(HarnessError):
         return f"{text}\n{tail}" if tail else text
 
 
+class WrongName(ClusterError, UsageError):
+    """A cluster's name that is not there, or is there already."""
+
+
 class Unreachable(ClusterError):
     """The API server did not answer."""
 

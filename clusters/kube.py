@@ -24,11 +24,14 @@ from kubernetes import client, config
 from kubernetes.stream.ws_client import websocket_call
 
 from clusters.errors import ApiError, ClusterError, Expired, Unreachable
+from clusters.streaming import LineStream
 
 Object = dict[str, Any]
 
 #: field manager of everything that is applied, and label of everything that is made
 MANAGER = "muster"
+#: seconds after which a watch without a word is taken for broken: bookmarks come every minute
+SILENCE = 90.0
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Kube:
         configuration: client.Configuration = self._client.configuration
         self.host = str(configuration.host)
         # a pool of our own: no hidden retries, and room for a watch per thread
-        self._client.rest_client.pool_manager.connection_pool_kw["maxsize"] = 16
+        self._client.rest_client.pool_manager.connection_pool_kw["maxsize"] = 32
         self._pool: urllib3.PoolManager = self._client.rest_client.pool_manager
         self._resources: dict[tuple[str, str], Resource] = {}
 
@@ -284,39 +287,36 @@ class Kube:
             Expired: the server no longer has *since*; list again.
             Unreachable: the connection broke.
         """
-        query: dict[str, object] = {
-            **_selectors(labels, fields),
-            "watch": "true",
-            "allowWatchBookmarks": "true",
-            "resourceVersion": since,
-            "timeoutSeconds": max(1, int(timeout)),
-        }
+        query: dict[str, object] = {**_selectors(labels, fields), **_watching(since, timeout)}
         response = self._open("GET", what.path(namespace), None, query, "", timeout + 5)
+        stream = LineStream(response, what.plural)
         try:
-            yield from self._events(response, what)
-        finally:
-            response.close()
-
-    def _events(self, response: urllib3.BaseHTTPResponse, what: Resource) -> Iterator[Object]:
-        rest = b""
-        try:
-            for chunk in response.stream(amt=None, decode_content=True):
-                *lines, rest = (rest + chunk).split(b"\n")
+            for lines in stream:
                 for line in lines:
-                    if not line.strip():
-                        continue
                     event: Object = json.loads(line)
                     if event["type"] == "ERROR":
-                        status = event["object"]
-                        if status.get("code") == 410:
-                            raise Expired(f"watch of {what.plural}: {status.get('message')}")
-                        raise ApiError(
-                            f"watch of {what.plural}: {status.get('message')}",
-                            status=int(status.get("code") or 500),
-                        )
+                        raise _watch_error(what, event["object"])
                     yield event
-        except urllib3.exceptions.HTTPError as error:
-            raise Unreachable(f"watch of {what.plural}: {error}") from error
+        finally:
+            stream.close()
+
+    # for the recorder ------------------------------------------------------------------------
+
+    def list_raw(self, what: Resource, *, timeout: float = 30.0) -> bytes:
+        """All objects of a kind in all namespaces, as the server sent them."""
+        response = self._open("GET", what.path(), None, None, "", timeout)
+        data = response.data
+        response.release_conn()
+        return data
+
+    def watch_raw(self, what: Resource, *, since: str, timeout: float) -> LineStream:
+        """As :meth:`watch`, in all namespaces, but lines as the server sent them.
+
+        Errors that the server sends (ERROR events) are lines too. A connection on which nothing
+        was heard for SILENCE seconds counts as broken.
+        """
+        query = _watching(since, timeout)
+        return LineStream(self._open("GET", what.path(), None, query, "", SILENCE), what.plural)
 
     def wait[T](
         self,
@@ -411,6 +411,22 @@ def _selectors(labels: str, fields: str) -> dict[str, object]:
     if fields:
         query["fieldSelector"] = fields
     return query
+
+
+def _watching(since: str, timeout: float) -> dict[str, object]:
+    return {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": since,
+        "timeoutSeconds": max(1, int(timeout)),
+    }
+
+
+def _watch_error(what: Resource, status: Object) -> ApiError:
+    text = f"watch of {what.plural}: {status.get('message')}"
+    if status.get("code") == 410:
+        return Expired(text)
+    return ApiError(text, status=int(status.get("code") or 500))
 
 
 def _api_error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiError:

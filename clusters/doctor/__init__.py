@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 
 from clusters.doctor import faults, machine, pods, tools
 from clusters.doctor.check import Check, State, exit_code, render
-from clusters.doctor.needs import Needs, NotFit, preflight, raise_inotify
+from clusters.doctor.needs import ELSEWHERE, Needs, NotFit, preflight, raise_inotify
 from oracles.errors import HarnessError
 
 __all__ = [
+    "ELSEWHERE",
     "Check",
     "Needs",
     "NotFit",

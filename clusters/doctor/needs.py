@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,10 +38,15 @@ class NotFit(HarnessError):
     """This host cannot run a cluster as it is."""
 
 
+#: GB that building a cluster's parts takes at its fullest: the sum above without PyTorch
+BUILD_DISK = 20.0
+
+
 def _disk() -> float:
-    """COLD_DISK until something big was made in this cache, WARM_DISK afterwards."""
+    """BUILD_DISK until something big was made in this cache, or nothing will be: WARM_DISK."""
     warm = any((cache.root() / "rootfs").glob("[!.]*"))
-    return WARM_DISK if warm else COLD_DISK
+    pulled = os.environ.get("PARTS", "").lower() == "pull"
+    return WARM_DISK if warm or pulled else BUILD_DISK
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,10 @@ class Needs:
     instances: int = LEAST_INSTANCES
     watches: int = LEAST_WATCHES
     docker: bool = True
+
+
+#: for a cluster that runs elsewhere: room for what a run writes down
+ELSEWHERE = Needs(disk=1.0, memory=0.0, instances=0, watches=0, docker=False)
 
 
 def preflight(needs: Needs | None = None) -> None:
@@ -85,7 +95,7 @@ def preflight(needs: Needs | None = None) -> None:
             f"too little memory: {memory:.1f} GB available, {needs.memory:.0f} GB needed",
             hint="end other programs, or take a smaller topology",
         )
-    if hostfacts.is_root():
+    if needs.docker and hostfacts.is_root():
         raise_inotify(max(needs.instances, INSTANCES), max(needs.watches, WATCHES))
     limits = hostfacts.inotify()
     if (limits.instances or needs.instances) < needs.instances or (

@@ -21,7 +21,8 @@ from pathlib import Path
 from clusters import cache, engine
 from clusters.engine import Engine
 from clusters.errors import CommandError, EngineError, PartError, UnknownVersion
-from clusters.parts import gobuild, images, nodeimage, pins
+from clusters.parts import gobuild, images, nodeimage, pins, rootfs
+from clusters.parts.gobuild import GoProgram
 from clusters.progress import say, step
 
 #: seconds that a pull may take; a registry that cannot be reached refuses at once or never answers
@@ -50,18 +51,22 @@ def source() -> Source:
 def node_image(kubernetes: str) -> str:
     """Reference of the node image of a Kubernetes version, in the engine."""
     pull = pins.kubernetes_pin(kubernetes).pull
-    built = nodeimage.reference(kubernetes)
     return _obtain(
-        f"node image {kubernetes}", built, pull, lambda e, d: nodeimage.build(e, kubernetes, d)
+        f"node image {kubernetes}",
+        nodeimage.reference(kubernetes),
+        pull,
+        lambda: nodeimage.prepare(kubernetes),
+        lambda e, detail: nodeimage.build(e, kubernetes, detail),
     )
 
 
 def base_image() -> str:
     """Reference of the image that pods of ours run in, in the engine."""
     return _obtain(
-        "base image",
+        "image base",
         images.base_reference(),
         pins.pins().base.pull,
+        lambda: rootfs.tree("base"),
         lambda e, _: images.build_base(e),
     )
 
@@ -77,9 +82,10 @@ def image(name: str, version: str | None = None, image: str | None = None) -> st
     program, chosen, at = pins.program_pin(name, version)
     which = image or next(iter(program.images))
     return _obtain(
-        f"image {name} {chosen} {which}" if len(program.images) > 1 else f"image {name} {chosen}",
+        f"image {name} {chosen} {which}",
         images.program_reference(name, which, chosen),
         at.pull.get(which),
+        lambda: gobuild.build(pins.program(name, chosen)),
         lambda e, _: images.build_program(e, name, which, chosen),
     )
 
@@ -93,22 +99,33 @@ def host_binary(name: str) -> Path:
     Raises:
         PartError: there is none and it cannot be built.
     """
-    if name == "kubectl":
-        program = pins.kubernetes_program(pins.pins().kubernetes.default)
-    else:
-        program = pins.program(name)
-    built = gobuild.folder(program) / name
-    if built.exists():
-        return built
-    found = shutil.which(name)
-    if found is not None and (source() is Source.PULL or not gobuild.has_go()):
-        return Path(found)
+    found = found_binary(name)
+    if found is not None:
+        return found
+    program = _host_program(name)
     if source() is Source.PULL:
         raise PartError(
             f"{name} is not on PATH, and PARTS=pull builds nothing",
             hint=f"install {name} {program.version}, or use PARTS=auto",
         )
     return gobuild.build(program) / name
+
+
+def found_binary(name: str) -> Path | None:
+    """As :func:`host_binary`, but None where it would have to be built."""
+    built = gobuild.folder(_host_program(name)) / name
+    if built.exists():
+        return built
+    if source() is not Source.PULL and gobuild.has_go():
+        return None
+    found = shutil.which(name)
+    return Path(found) if found else None
+
+
+def _host_program(name: str) -> GoProgram:
+    if name == "kubectl":
+        return pins.kubernetes_program(pins.pins().kubernetes.default)
+    return pins.program(name)
 
 
 def manifests(name: str, version: str | None = None) -> Path:
@@ -121,6 +138,7 @@ def _obtain(
     what: str,
     built: str,
     published: str | None,
+    prepare: Callable[[], object],
     build: Callable[[Engine, Callable[[str], None]], str],
 ) -> str:
     docker = engine.ensure()
@@ -139,6 +157,7 @@ def _obtain(
         raise PartError(f"{what} is published nowhere", hint="use PARTS=auto or PARTS=build")
     with cache.lock(built.replace("/", "-").replace(":", "-")):
         if not docker.has_image(built):
+            prepare()
             with step(f"build {what}") as detail:
                 build(docker, detail)
     return built

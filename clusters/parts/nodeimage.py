@@ -49,6 +49,28 @@ def reference(kubernetes: str) -> str:
     return f"muster/node:v{kubernetes}-{key}"
 
 
+def prepare(kubernetes: str) -> None:
+    """Build what the node image of a Kubernetes version is made of, as far as it is not cached.
+
+    Raises:
+        PartError: a part could not be built.
+    """
+    for program in _programs(kubernetes):
+        gobuild.build(program)
+    gobuild.build_file("pause", _pause())
+    rootfs.tree("base")
+    rootfs.tree("node")
+
+
+def _programs(kubernetes: str) -> list[gobuild.GoProgram]:
+    others = [pins.program(name) for name in ("etcd", "coredns", "cni-plugins")]
+    return [pins.kubernetes_program(kubernetes), *others]
+
+
+def _pause() -> str:
+    return (pins.FOLDER / "pause.go").read_text()
+
+
 def build(engine: Engine, kubernetes: str, detail: Callable[[str], None]) -> str:
     """Build the node image and return its reference.
 
@@ -90,7 +112,7 @@ def _preload_archive(kubernetes: str, work: Path, detail: Callable[[str], None])
     binaries = gobuild.build(pins.kubernetes_program(kubernetes))
     etcd = gobuild.build(pins.program("etcd"))
     coredns = gobuild.build(pins.program("coredns"))
-    pause = gobuild.build_file("pause", (pins.FOLDER / "pause.go").read_text())
+    pause = gobuild.build_file("pause", _pause())
     base = rootfs.tree("base")
     detail("packing the static pods' images")
     registry = "registry.k8s.io"

@@ -50,6 +50,11 @@ def folder(name: str) -> Path:
     return cache.root() / "rootfs" / f"{name}-{suite}-{content}"
 
 
+def made(name: str) -> bool:
+    """Whether a root file system is cached."""
+    return folder(name).exists()
+
+
 def tree(name: str) -> Path:
     """The tar of a minimal Debian with the packages of *name*, made when it is not cached.
 

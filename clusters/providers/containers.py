@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from clusters import ledger
@@ -27,23 +28,37 @@ def in_parallel[K, V](function: Callable[[K], V], items: Iterable[K]) -> list[V]
         return list(pool.map(function, work))
 
 
-def clusters(docker: Engine) -> dict[str, bool]:
-    """Name -> whether it was made with this cache folder, for every cluster of this tool.
+@dataclass(frozen=True)
+class Found:
+    """The containers of one cluster.
+
+    Attributes:
+        mine: made with this cache folder.
+        running: for each container, whether it runs.
+    """
+
+    mine: bool
+    running: tuple[bool, ...]
+
+
+def clusters(docker: Engine) -> dict[str, Found]:
+    """Every cluster of this tool that has containers, by name.
 
     An engine may be shared by several users or checkouts, each with a cache of its own. Every node
     has its cluster's shared folder mounted: that tells whose it is, also when the ledger is lost.
     """
     text = docker.docker(
         "ps", "-a", "--no-trunc", "--filter", f"label={LABEL}",
-        "--format", f'{{{{.Label "{LABEL}"}}}}\t{{{{.Mounts}}}}',
+        "--format", f'{{{{.Label "{LABEL}"}}}}\t{{{{.State}}}}\t{{{{.Mounts}}}}',
     )  # fmt: skip
-    found: dict[str, bool] = {}
+    found: dict[str, Found] = {}
     for line in text.splitlines():
-        label, _, mounts = line.partition("\t")
+        label, state, mounts = line.split("\t")
         if label.startswith(PREFIX):
             name = label.removeprefix(PREFIX)
+            before = found.get(name, Found(False, ()))
             mine = str(ledger.folder(name) / "shared") in mounts.split(",")
-            found[name] = found.get(name, False) or mine
+            found[name] = Found(before.mine or mine, (*before.running, state == "running"))
     return found
 
 

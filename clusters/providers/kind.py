@@ -12,7 +12,7 @@ from clusters import cache, engine, fakegpus, ledger, parts, podnetwork
 from clusters.cluster import Capability, Cluster, ClusterSpec, no_such_cluster
 from clusters.command import run
 from clusters.engine import Engine
-from clusters.errors import ClusterError, CommandError, TopologyError
+from clusters.errors import ClusterError, CommandError, TopologyError, WrongName
 from clusters.kube import NODES, SERVICES, Object, conditions, epoch, until_true
 from clusters.progress import say, step
 from clusters.providers import containers, kindcommand, kindconfig
@@ -70,10 +70,14 @@ class KindProvider:
 
     def names(self) -> list[str]:
         """Names of our clusters, half-made ones included."""
+        written = {entry.name for entry in ledger.entries() if entry.provider == self.name}
+        return sorted(written | self.nodes().keys())
+
+    def nodes(self) -> dict[str, tuple[bool, ...]]:
+        """Of each of our clusters that has containers: whether each node's runs."""
         docker = engine.find()
         made = containers.clusters(docker) if docker is not None else {}
-        mine = {name for name, ours in made.items() if ours}
-        return sorted(mine | {e.name for e in ledger.entries() if e.provider == self.name})
+        return {name: found.running for name, found in made.items() if found.mine}
 
     def left_over(self) -> list[str]:
         """Names of the clusters that nobody alive wants: their run was killed."""
@@ -262,13 +266,13 @@ def _locked(name: str) -> AbstractContextManager[None]:
 
 def _refuse_taken(docker: Engine, name: str) -> None:
     there = containers.clusters(docker)
-    if there.get(name) is False:
-        raise ClusterError(
+    if name in there and not there[name].mine:
+        raise WrongName(
             f"a cluster named {name!r} is there already, made with another cache folder",
             hint="use another name",
         )
     if name in there or ledger.read(name) is not None:
-        raise ClusterError(
+        raise WrongName(
             f"a cluster named {name!r} is there already",
             hint=f"python -m clusters down {name}, or use another name",
         )

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from clusters import doctor, engine, hostfacts
 from clusters.doctor import Check, Needs, NotFit, State, faults, machine, tools
-from clusters.doctor.needs import COLD_DISK, INSTANCES, WARM_DISK, WATCHES, raise_inotify
+from clusters.doctor.needs import BUILD_DISK, INSTANCES, WARM_DISK, WATCHES, raise_inotify
 from clusters.engine import Engine, install
 from clusters.errors import EngineError
 from oracles.errors import HarnessError
@@ -35,6 +35,7 @@ class Machine:
         self.inotify = hostfacts.Inotify(8192, 1_000_000)
         self.disk, self.memory = 100.0, 16.0
         patch.setenv("XDG_CACHE_HOME", str(cache))
+        patch.delenv("PARTS", raising=False)
         patch.setattr(engine, "find", self.find)
         patch.setattr(install, "is_root", lambda: self.root)
         patch.setattr(install, "is_debian", lambda: self.debian)
@@ -278,7 +279,7 @@ def test_preflight_does_not_mind_an_engine_that_can_be_made(host: Machine) -> No
     ("change", "message"),
     [
         ({"engine": None, "root": False}, "no Docker engine answers, and this user may not"),
-        ({"disk": 20.0}, "too little disk: 20.0 GB free.*32 GB needed"),
+        ({"disk": 19.0}, "too little disk: 19.0 GB free.*20 GB needed"),
         ({"memory": 1.0}, "too little memory: 1.0 GB available"),
         (
             {"inotify": hostfacts.Inotify(64, 65536), "root": False},
@@ -306,7 +307,7 @@ def test_preflight_raises_roots_limits(host: Machine) -> None:
 
 
 def test_preflight_asks_for_less_once_the_cache_is_warm(host: Machine, tmp_path: Path) -> None:
-    host.disk = (COLD_DISK + WARM_DISK) / 2
+    host.disk = (BUILD_DISK + WARM_DISK) / 2
     with pytest.raises(NotFit):
         doctor.preflight()
     half_made = tmp_path / "muster" / "rootfs" / ".node.partial"
@@ -314,6 +315,14 @@ def test_preflight_asks_for_less_once_the_cache_is_warm(host: Machine, tmp_path:
     with pytest.raises(NotFit):
         doctor.preflight()
     half_made.rename(half_made.with_name("node"))
+    doctor.preflight()
+
+
+def test_preflight_asks_for_less_where_nothing_is_built(
+    host: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.disk = (BUILD_DISK + WARM_DISK) / 2
+    monkeypatch.setenv("PARTS", "pull")
     doctor.preflight()
 
 

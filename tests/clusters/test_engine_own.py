@@ -14,6 +14,7 @@ import pytest
 from clusters.engine import capabilities, install, leftovers, own, probe
 from clusters.engine.client import Engine
 from clusters.errors import CommandError, EngineError
+from clusters.kube import until_true
 
 OURS = Engine(
     host="unix:///nowhere/docker.sock", own=True, version="20.10.24", api_version="1.41",
@@ -155,7 +156,7 @@ def test_containers_of_a_killed_engine_are_ended_and_no_others(tmp_path: Path) -
         assert leftovers.kill_containers(Path("/ours/containerd.sock")) == 1
         assert keepers[0].wait(timeout=5) == -9
         assert keepers[1].poll() is None
-        assert _ended(children[0])
+        until_true(lambda: _ended(children[0]), deadline=5, why="the container's end", every=0.05)
         assert not _ended(children[1])
     finally:
         for number in children:
