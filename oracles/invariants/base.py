@@ -21,6 +21,8 @@ class Violation:
             ``known.yaml`` matches.
         events: sequence numbers of the events that prove it, in order.
         t: wall time of the moment it was broken, seconds since 1970.
+        lasting: that nothing came after the last of these events, up to the end of the history, is
+            part of the proof.
     """
 
     invariant: str
@@ -30,6 +32,7 @@ class Violation:
     signature: str
     events: tuple[int, ...] = field(default=())
     t: float = 0.0
+    lasting: bool = False
 
 
 class Invariant(Protocol):

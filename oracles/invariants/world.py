@@ -1,0 +1,482 @@
+"""What is alive at this moment of a history, kept once for all invariants.
+
+The judge gives every event to the world first, then to the invariants. They read the change that
+the event made (``world.changed``, bits) and the records, and keep of their own only what their
+promise needs. Everything here is bounded by live objects: what is deleted is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from oracles import relations
+from oracles.history import DELETED, FAULT, WATCH, Event
+from oracles.invariants.uptime import Uptime
+from oracles.relations import TERMINAL
+
+#: bits of ``World.changed``: what the last event did to its object
+MADE = 1  # first seen
+GONE = 2  # deleted
+BOUND = 4  # a pod got its node
+PHASE = 8  # a pod's phase
+HOLD = 16  # whether a pod holds room: bound and not terminal
+DELETING = 32  # a pod got its deletion time
+LABELS = 64  # a pod's labels
+RESTARTS = 128  # a pod's containers were restarted
+TOUCHED = 256  # anything; set by every event
+ANY = 0xFFFF
+
+#: seconds of a node's past that are kept: longer than any scheduler holds a decision
+NODE_MEMORY = 180.0
+#: seconds for which progress lines of a deleted job are still put down to it
+LINES_LATE = 60.0
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Pod:
+    """A live pod.
+
+    Attributes:
+        category: ``active`` (Running), ``leaving`` (Running, being deleted), ``succeeded``,
+            ``failed``, or "" (not running yet).
+        holds: bound and not terminal, so it occupies room.
+        job: uid of the job that owns it, "" for none.
+        scheduled: a scheduler was seen to bind it, or may have been: False for a pod that was
+            created with its node named.
+        made, bound: numbers of the events that showed it first, and with its node (0: not yet).
+    """
+
+    __slots__ = (
+        "bound",
+        "category",
+        "deleting",
+        "gpus",
+        "group",
+        "holds",
+        "index",
+        "job",
+        "labels",
+        "made",
+        "name",
+        "namespace",
+        "node",
+        "phase",
+        "replica",
+        "restarts",
+        "role",
+        "scheduled",
+        "uid",
+    )
+
+    def __init__(self, event: Event) -> None:
+        obj = event.object
+        metadata = obj.get("metadata") or _NOTHING
+        self.uid = event.uid
+        self.namespace = event.namespace
+        self.name = event.name
+        self.labels: Mapping[str, str] = metadata.get("labels") or _NOTHING
+        self.replica, self.index = relations.replica(self.labels)
+        owner = relations.owner(obj)
+        self.job = owner.uid if owner is not None and owner.kind in relations.JOB_KINDS else ""
+        self.group = relations.group_name(obj)
+        self.gpus = relations.gpus(obj)
+        self.role = relations.controller_role(self.labels)
+        self.node = ""
+        self.phase = ""
+        self.deleting = False
+        self.holds = False
+        self.category = ""
+        self.restarts = 0
+        self.scheduled = True
+        self.made = event.seq
+        self.bound = 0
+
+    @property
+    def subject(self) -> str:
+        """As violations name it."""
+        return f"Pod {self.namespace}/{self.name}"
+
+
+class NodeState:
+    """What decides whether a pod may be bound to a node. Compared by identity of content."""
+
+    __slots__ = ("gpus", "key", "labels", "seq", "taints", "unschedulable", "until")
+
+    def __init__(self, event: Event) -> None:
+        obj = event.object
+        spec = obj.get("spec") or _NOTHING
+        self.labels: Mapping[str, str] = (obj.get("metadata") or _NOTHING).get("labels") or _NOTHING
+        self.taints: tuple[Mapping[str, str], ...] = tuple(spec.get("taints") or ())
+        self.unschedulable = bool(spec.get("unschedulable"))
+        allocatable = (obj.get("status") or _NOTHING).get("allocatable") or _NOTHING
+        self.gpus = relations.quantity(allocatable.get(relations.GPU, 0))
+        self.key = (self.labels, self.taints, self.unschedulable, self.gpus)
+        self.seq = event.seq
+        #: when it stopped being so (monotonic seconds); None: it is so now
+        self.until: float | None = None
+
+
+class Node:
+    """A node: how it is, and how it was a short while ago."""
+
+    __slots__ = ("name", "pods", "ready", "states")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.ready = True
+        self.states: list[NodeState] = []
+        #: pods that hold GPUs on it, by uid
+        self.pods: dict[str, Pod] = {}
+
+    def since(self, mono: float) -> list[NodeState]:
+        """The states that it was in at *mono* or later, the present one last."""
+        return [s for s in self.states if s.until is None or s.until >= mono]
+
+
+class Job:
+    """A live job: the parts of its last version that invariants compare.
+
+    Attributes:
+        conditions: type -> whether its status is True.
+        counts: replica type in lower case -> its status; None: the status has none at all.
+        replicas: replica type in lower case -> its spec's number.
+    """
+
+    __slots__ = (
+        "conditions",
+        "counts",
+        "kind",
+        "name",
+        "namespace",
+        "replicas",
+        "seq",
+        "spec",
+        "status",
+        "uid",
+    )
+
+    def __init__(self, event: Event) -> None:
+        self.uid = event.uid
+        self.kind = event.kind
+        self.namespace = event.namespace
+        self.name = event.name
+        self.update(event)
+
+    def update(self, event: Event) -> None:
+        """Take a newer version."""
+        self.seq = event.seq
+        self.spec: Mapping[str, Any] = event.object.get("spec") or _NOTHING
+        self.status: Mapping[str, Any] = event.object.get("status") or _NOTHING
+        self.conditions: dict[str, bool] = {
+            c.get("type", ""): c.get("status") == "True"
+            for c in self.status.get("conditions") or ()
+        }
+        raw = self.status.get("replicaStatuses")
+        self.counts = {r.lower(): s or _NOTHING for r, s in raw.items()} if raw else None
+        specs = self.spec.get(relations.JOB_KINDS[self.kind]) or _NOTHING
+        self.replicas = {
+            r.lower(): int((s or _NOTHING).get("replicas", 1)) for r, s in specs.items()
+        }
+
+    @property
+    def subject(self) -> str:
+        """As violations name it."""
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+    @property
+    def finished(self) -> bool:
+        """Whether it succeeded or failed."""
+        return bool(self.conditions.get("Succeeded") or self.conditions.get("Failed"))
+
+    @property
+    def suspended(self) -> bool:
+        """Whether it is, or is to be, suspended."""
+        policy = self.spec.get("runPolicy") or _NOTHING
+        return bool(policy.get("suspend") or self.conditions.get("Suspended"))
+
+    @property
+    def elastic(self) -> Mapping[str, Any] | None:
+        """The elastic policy; None where it has none."""
+        policy: Mapping[str, Any] | None = self.spec.get("elasticPolicy")
+        return policy
+
+
+class World:
+    """All that is alive.
+
+    Attributes:
+        now: the latest monotonic time seen.
+        changed: bits of what the last event did.
+        pod: the pod that the last event was about.
+        category: its category before the event.
+        jobs: by uid; ``job`` is the one that the last event was about.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.changed = 0
+        self.pods: dict[str, Pod] = {}
+        self.pod: Pod | None = None
+        self.category = ""
+        self.nodes: dict[str, Node] = {}
+        self.jobs: dict[str, Job] = {}
+        self.job: Job | None = None
+        #: pods of a job, by its uid and theirs
+        self.members: dict[str, dict[str, Pod]] = {}
+        #: pods whose label names a job, by namespace and that name, and by their uid
+        self.called: dict[tuple[str, str], dict[str, Pod]] = {}
+        #: pod -> job, for as long as the job lives: lines of a pod come after its end, too
+        self._ran: dict[str, str] = {}
+        self._ran_of: dict[str, list[str]] = {}
+        self._ended: deque[tuple[float, str]] = deque()
+        self.uptime: dict[str, Uptime] = {}
+        self._names: dict[tuple[str, str], str] = {}
+        self._paused: dict[str, set[str]] = {}
+        self._ready: dict[str, dict[str, bool]] = {}
+        self._kinds = {"Pod": self._pod, "Node": self._node}
+        self._kinds.update(dict.fromkeys(relations.JOB_KINDS, self._job))
+
+    def feed(self, event: Event) -> None:
+        """Take the next event, before any invariant does."""
+        if event.mono > self.now:
+            self.now = event.mono
+        source = event.source
+        if source == WATCH:
+            take = self._kinds.get(event.kind)
+            if take is not None:
+                take(event)
+            else:
+                self.changed = TOUCHED
+            return
+        self.changed = TOUCHED
+        if source == FAULT:
+            self._fault(event)
+
+    def up(self, role: str, start: float, end: float) -> float:
+        """The longest stretch (seconds) between *start* and *end* in which *role* was there.
+
+        A controller that nothing is known of counts as there.
+        """
+        uptime = self.uptime.get(role)
+        return end - start if uptime is None else uptime.longest(start, end)
+
+    # pods --------------------------------------------------------------------------------------
+
+    def _pod(self, event: Event) -> None:
+        obj = event.object
+        pod = self.pods.get(event.uid)
+        if event.type == DELETED:
+            if pod is None:  # it was never seen: nothing changes
+                self.pod, self.changed = None, 0
+            else:
+                self._gone(pod)
+            return
+        metadata = obj.get("metadata") or _NOTHING
+        if pod is None:
+            pod = self._made(event, metadata)
+            changed = MADE | TOUCHED
+        else:
+            changed = TOUCHED
+            labels = metadata.get("labels") or _NOTHING
+            if labels != pod.labels:
+                self._uncall(pod)
+                pod.labels = labels
+                self._call(pod)
+                pod.replica, pod.index = relations.replica(labels)
+                changed |= LABELS
+        self.pod = pod
+        self.category = pod.category
+        if not pod.node:
+            node = (obj.get("spec") or _NOTHING).get("nodeName")
+            if node:
+                pod.node = node
+                pod.bound = event.seq
+                changed |= BOUND
+                if changed & MADE:
+                    pod.scheduled = False
+        if not pod.deleting and metadata.get("deletionTimestamp"):
+            pod.deleting = True
+            changed |= DELETING
+        status = obj.get("status") or _NOTHING
+        phase = status.get("phase", "")
+        if phase != pod.phase:
+            pod.phase = phase
+            changed |= PHASE
+        if changed & (PHASE | BOUND | DELETING):
+            pod.category = _category(pod)
+            holds = bool(pod.node) and phase not in TERMINAL
+            if holds is not pod.holds:
+                pod.holds = holds
+                changed |= HOLD
+                if pod.gpus:
+                    self._gpus(pod)
+        containers = status.get("containerStatuses")
+        if containers:
+            restarts = 0
+            for container in containers:
+                restarts += container.get("restartCount", 0)
+            if restarts != pod.restarts:
+                pod.restarts = restarts
+                changed |= RESTARTS
+        if pod.role:
+            self._controller(pod, status)
+        self.changed = changed
+
+    def _made(self, event: Event, metadata: Mapping[str, Any]) -> Pod:
+        pod = Pod(event)
+        name = (pod.namespace, pod.name)
+        old = self.pods.get(self._names.get(name, ""))
+        if old is not None:  # its deletion fell into a gap
+            self._gone(old)
+        self._names[name] = pod.uid
+        self.pods[pod.uid] = pod
+        if pod.job:
+            self.members.setdefault(pod.job, {})[pod.uid] = pod
+            self._ran[pod.uid] = pod.job
+            self._ran_of.setdefault(pod.job, []).append(pod.uid)
+        self._call(pod)
+        return pod
+
+    def _call(self, pod: Pod) -> None:
+        name = pod.labels.get(relations.JOB_NAME)
+        if name is not None:
+            self.called.setdefault((pod.namespace, name), {})[pod.uid] = pod
+
+    def _uncall(self, pod: Pod) -> None:
+        key = (pod.namespace, pod.labels.get(relations.JOB_NAME, ""))
+        pods = self.called.get(key)
+        if pods is not None:
+            pods.pop(pod.uid, None)
+            if not pods:
+                del self.called[key]
+
+    def _gone(self, pod: Pod) -> None:
+        self.pod = pod
+        self.category = pod.category
+        self.changed = GONE | TOUCHED | (HOLD if pod.holds else 0)
+        del self.pods[pod.uid]
+        if self._names.get((pod.namespace, pod.name)) == pod.uid:
+            del self._names[pod.namespace, pod.name]
+        if pod.job:
+            members = self.members[pod.job]
+            del members[pod.uid]
+            if not members:
+                del self.members[pod.job]
+        self._uncall(pod)
+        pod.category = ""
+        if pod.holds:
+            pod.holds = False
+            if pod.gpus:
+                self._gpus(pod)
+        if pod.role:
+            ready = self._ready.get(pod.role, {})
+            ready.pop(pod.uid, None)
+            self._update(pod.role)
+
+    def _gpus(self, pod: Pod) -> None:
+        node = self.nodes.get(pod.node)
+        if node is None:
+            node = self.nodes[pod.node] = Node(pod.node)
+        if pod.holds:
+            node.pods[pod.uid] = pod
+        else:
+            node.pods.pop(pod.uid, None)
+
+    # nodes -------------------------------------------------------------------------------------
+
+    def _node(self, event: Event) -> None:
+        self.changed = TOUCHED
+        node = self.nodes.get(event.name)
+        if event.type == DELETED:
+            if node is not None:
+                node.states.clear()
+                if not node.pods:
+                    del self.nodes[event.name]
+            return
+        if node is None:
+            node = self.nodes[event.name] = Node(event.name)
+        conditions = (event.object.get("status") or _NOTHING).get("conditions") or ()
+        node.ready = not any(
+            c.get("type") == "Ready" and c.get("status") != "True" for c in conditions
+        )
+        new = NodeState(event)
+        if node.states:
+            last = node.states[-1]
+            if last.key == new.key:
+                return
+            last.until = self.now
+        oldest = self.now - NODE_MEMORY
+        node.states = [s for s in node.states if s.until is None or s.until >= oldest]
+        node.states.append(new)
+
+    # jobs --------------------------------------------------------------------------------------
+
+    def _job(self, event: Event) -> None:
+        job = self.jobs.get(event.uid)
+        if event.type == DELETED:
+            self.jobs.pop(event.uid, None)
+            self.job = job
+            self._end(event.uid)
+            self.changed = GONE | TOUCHED if job is not None else 0
+        elif job is None:
+            self.job = self.jobs[event.uid] = Job(event)
+            self.changed = MADE | TOUCHED
+        else:
+            job.update(event)
+            self.job = job
+            self.changed = TOUCHED
+
+    def _end(self, uid: str) -> None:
+        self._ended.append((self.now, uid))
+        while self._ended and self._ended[0][0] < self.now - LINES_LATE:
+            for pod in self._ran_of.pop(self._ended.popleft()[1], ()):
+                self._ran.pop(pod, None)
+
+    def job_of_line(self, event: Event) -> str:
+        """The job that a progress line's process worked for: its uid, or else a name for it."""
+        job = self._ran.get(event.uid)
+        if job is not None:
+            return job
+        # a pod that was never seen: NAME-TYPE-INDEX
+        return f"{event.namespace}/{event.name.rsplit('-', 2)[0]}"
+
+    # what stops clocks -------------------------------------------------------------------------
+
+    def _controller(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        ready = any(
+            c.get("type") == "Ready" and c.get("status") == "True"
+            for c in status.get("conditions") or ()
+        )
+        known = self._ready.setdefault(pod.role, {})
+        if known.get(pod.uid) is not ready:
+            known[pod.uid] = ready and not pod.deleting
+            self._update(pod.role)
+
+    def _fault(self, event: Event) -> None:
+        roles = event.object.get("pauses") or ()
+        fault = str(event.object.get("id") or f"{event.kind} {event.namespace}/{event.name}")
+        for role in roles:
+            active = self._paused.setdefault(role, set())
+            if event.type == "inject":
+                active.add(fault)
+            elif event.type == "recover":
+                active.discard(fault)
+            self._update(role)
+
+    def _update(self, role: str) -> None:
+        ready = self._ready.get(role)
+        up = not self._paused.get(role) and (ready is None or any(ready.values()))
+        self.uptime.setdefault(role, Uptime()).set(up, self.now)
+
+
+def _category(pod: Pod) -> str:
+    phase = pod.phase
+    if phase == "Running":
+        return "leaving" if pod.deleting else "active"
+    if phase == "Succeeded":
+        return "succeeded"
+    if phase == "Failed":
+        return "failed"
+    return ""
