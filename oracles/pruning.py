@@ -1,0 +1,315 @@
+"""What is kept of an object in a history, and the decoding of what a watch sends.
+
+Most of an object as the API server sends it is never looked at again: who set which field
+(``managedFields``, often half of it), volumes, probes, image lists. It is left out while it is
+decoded, which costs less than to decode it. So this list *is* the types below:
+
+=====================  ===================================================================
+all kinds              metadata: :class:`Metadata`; of annotations not those in ``NOISE``
+Pod                    spec: :class:`PodSpec`, containers with resources and the environment
+                       that forms a job's world (``ENV``, ``ENV_PREFIXES``); status:
+                       :class:`PodStatus`
+Node                   spec and status without images, addresses, daemon endpoints and versions
+Event                  about what, reason, message, type, count, times, who
+Service                spec: selector, ports, clusterIP, type
+ConfigMap, CRD         metadata only
+everything else        metadata, and spec and status as they came
+=====================  ===================================================================
+
+``apiVersion`` is kept where the kind's name does not say it all (any group but the core one);
+``kind`` is in the event. An object that does not have the expected form is kept whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+#: annotations that repeat the object or change with every write
+NOISE = ("kubectl.kubernetes.io/last-applied-configuration",)
+#: names of environment variables whose values are kept
+ENV = frozenset({"RANK", "WORLD_SIZE", "TF_CONFIG"})
+ENV_PREFIXES = ("PET_", "MASTER_")
+
+Maybe = Any | UnsetType
+
+
+class Part(Struct, omit_defaults=True, gc=False):
+    """Fields that are kept; those the server left out are left out again."""
+
+
+class Metadata(Part):
+    """Of every object."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resourceVersion: str = ""
+    generation: Maybe = UNSET
+    creationTimestamp: Maybe = UNSET
+    deletionTimestamp: Maybe = UNSET
+    deletionGracePeriodSeconds: Maybe = UNSET
+    labels: Maybe = UNSET
+    annotations: dict[str, str] | UnsetType | None = UNSET
+    ownerReferences: Maybe = UNSET
+    finalizers: Maybe = UNSET
+
+
+class EnvVar(Part):
+    """A variable of a container, and where its value comes from."""
+
+    name: str = ""
+    value: Maybe = UNSET
+    valueFrom: Maybe = UNSET
+
+
+class Container(Part):
+    """A container as it was asked for."""
+
+    name: Maybe = UNSET
+    resources: Maybe = UNSET
+    env: list[EnvVar] | UnsetType | None = UNSET
+    restartPolicy: Maybe = UNSET
+
+
+class PodSpec(Part):
+    """What says where a pod may run, and what it needs."""
+
+    nodeName: Maybe = UNSET
+    schedulerName: Maybe = UNSET
+    schedulingGroup: Maybe = UNSET
+    schedulingGates: Maybe = UNSET
+    nodeSelector: Maybe = UNSET
+    affinity: Maybe = UNSET
+    tolerations: Maybe = UNSET
+    priority: Maybe = UNSET
+    priorityClassName: Maybe = UNSET
+    preemptionPolicy: Maybe = UNSET
+    restartPolicy: Maybe = UNSET
+    terminationGracePeriodSeconds: Maybe = UNSET
+    activeDeadlineSeconds: Maybe = UNSET
+    overhead: Maybe = UNSET
+    resources: Maybe = UNSET
+    containers: list[Container] | UnsetType | None = UNSET
+    initContainers: list[Container] | UnsetType | None = UNSET
+
+
+class Condition(Part):
+    """A condition of a pod or node, without the times at which nothing changed."""
+
+    type: Maybe = UNSET
+    status: Maybe = UNSET
+    reason: Maybe = UNSET
+    message: Maybe = UNSET
+    lastTransitionTime: Maybe = UNSET
+
+
+class ContainerStatus(Part):
+    """What became of a container."""
+
+    name: Maybe = UNSET
+    ready: Maybe = UNSET
+    started: Maybe = UNSET
+    restartCount: Maybe = UNSET
+    containerID: Maybe = UNSET
+    state: Maybe = UNSET
+    lastState: Maybe = UNSET
+
+
+class PodStatus(Part):
+    """All but images, resources (they repeat the spec), volumes and second addresses."""
+
+    phase: Maybe = UNSET
+    reason: Maybe = UNSET
+    message: Maybe = UNSET
+    conditions: list[Condition] | UnsetType | None = UNSET
+    containerStatuses: list[ContainerStatus] | UnsetType | None = UNSET
+    initContainerStatuses: list[ContainerStatus] | UnsetType | None = UNSET
+    nominatedNodeName: Maybe = UNSET
+    podIP: Maybe = UNSET
+    hostIP: Maybe = UNSET
+    startTime: Maybe = UNSET
+    resize: Maybe = UNSET
+
+
+class NodeStatus(Part):
+    """What a node has, and how it is."""
+
+    capacity: Maybe = UNSET
+    allocatable: Maybe = UNSET
+    conditions: list[Condition] | UnsetType | None = UNSET
+    phase: Maybe = UNSET
+
+
+class ServiceSpec(Part):
+    """Whom a service leads to."""
+
+    selector: Maybe = UNSET
+    ports: Maybe = UNSET
+    clusterIP: Maybe = UNSET
+    type: Maybe = UNSET
+
+
+class Pruned(Part):
+    """An object without more than its metadata."""
+
+    metadata: Metadata
+    apiVersion: str | UnsetType = UNSET
+
+
+class Bare(Pruned):
+    """ConfigMaps (their content is somebody's), CRDs."""
+
+
+class Pod(Pruned):
+    """A pod."""
+
+    spec: PodSpec | UnsetType = UNSET
+    status: PodStatus | UnsetType = UNSET
+
+
+class Node(Pruned):
+    """A node."""
+
+    spec: Maybe = UNSET
+    status: NodeStatus | UnsetType = UNSET
+
+
+class Service(Pruned):
+    """A service."""
+
+    spec: ServiceSpec | UnsetType = UNSET
+
+
+class KubeEvent(Pruned):
+    """An Event of the API, not one of ours."""
+
+    involvedObject: Maybe = UNSET
+    regarding: Maybe = UNSET
+    reason: Maybe = UNSET
+    message: Maybe = UNSET
+    note: Maybe = UNSET
+    type: Maybe = UNSET
+    count: Maybe = UNSET
+    series: Maybe = UNSET
+    firstTimestamp: Maybe = UNSET
+    lastTimestamp: Maybe = UNSET
+    eventTime: Maybe = UNSET
+    source: Maybe = UNSET
+    reportingComponent: Maybe = UNSET
+    action: Maybe = UNSET
+
+
+class Whole(Pruned):
+    """Jobs, groups, queues: few, and judged to the last field; copied as they came."""
+
+    spec: Raw | UnsetType = UNSET
+    status: Raw | UnsetType = UNSET
+
+
+_TYPES: dict[str, type[Pruned]] = {
+    "v1/Pod": Pod,
+    "v1/Node": Node,
+    "v1/Service": Service,
+    "v1/Event": KubeEvent,
+    "events.k8s.io/v1/Event": KubeEvent,
+    "v1/ConfigMap": Bare,
+    "apiextensions.k8s.io/v1/CustomResourceDefinition": Bare,
+}
+
+
+class Seen(Struct, gc=False):
+    """A line of a watch. ``object`` of an ERROR or BOOKMARK is decoded by its own type."""
+
+    type: str
+    object: Raw
+
+
+class Status(Struct, gc=False):
+    """What the server says when it refuses."""
+
+    code: int = 0
+    message: str = ""
+
+
+class _ListMeta(Struct, gc=False):
+    resourceVersion: str = ""
+
+
+class _List(Struct, gc=False):
+    metadata: _ListMeta
+    items: list[Raw] | None = None
+
+
+_IDENTITY = ("name", "namespace", "uid", "resourceVersion")
+_list: msgspec.json.Decoder[_List] = msgspec.json.Decoder(_List)
+_fallback: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
+status: msgspec.json.Decoder[Status] = msgspec.json.Decoder(Status)
+seen: msgspec.json.Decoder[Seen] = msgspec.json.Decoder(Seen)
+bare: msgspec.json.Decoder[Bare] = msgspec.json.Decoder(Bare)
+
+
+class Pruner:
+    """Decodes the objects of one kind, and leaves out what is not kept."""
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        wanted = _TYPES.get(f"{api_version}/{kind}", Whole)
+        self._decode = msgspec.json.Decoder(wanted).decode
+        self._core = "/" not in api_version
+        self._api_version = api_version
+        self._containers = wanted is Pod
+
+    def prune(self, data: bytes | Raw) -> Pruned | dict[str, Any]:
+        """The object, ready to be encoded.
+
+        Raises:
+            msgspec.DecodeError: not JSON.
+        """
+        try:
+            item = self._decode(data)
+        except msgspec.ValidationError:
+            return self._whole(data)
+        item.apiVersion = UNSET if self._core else self._api_version
+        annotations = item.metadata.annotations
+        if annotations:
+            for name in NOISE:
+                annotations.pop(name, None)
+        if self._containers and isinstance(item, Pod) and item.spec:
+            for containers in (item.spec.containers, item.spec.initContainers):
+                for container in containers or ():
+                    if container.env:
+                        container.env = [v for v in container.env if _kept(v.name)]
+        return item
+
+    def _whole(self, data: bytes | Raw) -> dict[str, Any]:
+        item = _fallback.decode(data)
+        meta = item.get("metadata")
+        if not isinstance(meta, dict):
+            item["metadata"] = meta = {}
+        meta.pop("managedFields", None)
+        return item
+
+
+def metadata(item: Pruned | dict[str, Any]) -> Metadata:
+    """Metadata of what :meth:`Pruner.prune` gave."""
+    if isinstance(item, Pruned):
+        return item.metadata
+    meta = item["metadata"]
+    name, namespace, uid, version = (str(meta.get(field) or "") for field in _IDENTITY)
+    return Metadata(name, namespace, uid, version)
+
+
+def items(data: bytes) -> tuple[list[Raw], str]:
+    """Objects of a list as the server sent it, and the version it is of.
+
+    Raises:
+        msgspec.DecodeError: it is no list.
+    """
+    found = _list.decode(data)
+    return found.items or [], found.metadata.resourceVersion
+
+
+def _kept(name: str) -> bool:
+    return name in ENV or name.startswith(ENV_PREFIXES)
