@@ -24,7 +24,7 @@ from clusters.errors import CommandError, PartError
 from clusters.parts import archive, gobuild, images, pins, rootfs
 
 #: raise it when what this module does to the tree changes
-RECIPE = 1
+RECIPE = 2
 
 #: systemd must be told that it runs in a container (env), and ends on a signal of its own
 ENTRYPOINT = ("/usr/local/bin/entrypoint", "/sbin/init")
@@ -207,6 +207,26 @@ def _oci_spec(tree: Path) -> None:
     (tree / "etc/containerd/cri-base.json").write_text(text)
 
 
+#: kind makes /var of each node a volume, into which Docker copies what the image has there: half a
+#: gigabyte per node, whose flushing to disk holds up everything after it. So the layers stay in the
+#: image, outside of /var, and containerd's store has links to them.
+_IMPORT = """
+set -e
+containerd >/tmp/containerd.log 2>&1 &
+for i in $(seq 100); do ctr version >/dev/null 2>&1 && break; sleep 0.1; done
+ctr -n k8s.io images import --label=io.cri-containerd.pinned=pinned --no-unpack /preload.tar
+kill %1
+wait || true
+rm -rf /tmp/containerd.log /run/containerd
+mkdir /kind/blobs
+cd /var/lib/containerd/io.containerd.content.v1.content/blobs/sha256
+for blob in *; do
+  mv "$blob" /kind/blobs/
+  ln -s "/kind/blobs/$blob" "$blob"
+done
+"""
+
+
 def _preload(engine: Engine, bare: str, preload: Path, target: str) -> None:
     """Import *preload* into containerd's store of a container of *bare*; commit as *target*."""
     # one name per image, whose lock we hold: what a killed build left is in the way, and goes
@@ -217,14 +237,8 @@ def _preload(engine: Engine, bare: str, preload: Path, target: str) -> None:
         "run", "-d", "--privileged", "--network", "none", "--name", container,
         "--entrypoint", "sleep", "-v", f"{preload}:/preload.tar:ro", bare, "infinity",
     )  # fmt: skip
-    script = (
-        "containerd >/tmp/containerd.log 2>&1 & "
-        "for i in $(seq 100); do ctr version >/dev/null 2>&1 && break; sleep 0.1; done; "
-        "ctr -n k8s.io images import --label=io.cri-containerd.pinned=pinned --no-unpack "
-        "/preload.tar && kill %1 && wait; rm -f /tmp/containerd.log; rm -rf /run/containerd"
-    )
     try:
-        engine.docker("exec", container, "bash", "-c", script, timeout=600)
+        engine.docker("exec", container, "bash", "-c", _IMPORT, timeout=600)
         engine.docker(
             "commit", "--change", f"ENTRYPOINT {json.dumps(ENTRYPOINT)}", "--change", "CMD []",
             container, target, timeout=600,
