@@ -45,6 +45,7 @@ class ProgressLine:
     pod_uid: str
     pid: int
     agent_pid: int | None = None
+    agent_start: int | None = None
     restart: int | None = None
     rank: int | None = None
     local_rank: int | None = None
