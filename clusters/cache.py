@@ -20,6 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from clusters.processes import start_of
 from clusters.progress import say
 
 
@@ -152,23 +153,13 @@ def workspace(purpose: str) -> Iterator[Path]:
     folder.mkdir(exist_ok=True)
     for old in folder.iterdir():
         owner = old.name.split(".")[0]
-        if owner.isdigit() and not _runs(int(owner)):
+        if owner.isdigit() and start_of(int(owner)) is None:
             remove(old)
     path = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}.{purpose}.", dir=folder))
     try:
         yield path
     finally:
         remove(path)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # somebody else's
-        return True
-    return True
 
 
 def remove(folder: Path) -> None:

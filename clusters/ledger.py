@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from clusters import cache
+from clusters.processes import start_of
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Entry:
     @property
     def owner_alive(self) -> bool:
         """Whether the process that made it still runs."""
-        return _start_of(self.pid) == self.pid_start
+        return start_of(self.pid) == self.pid_start
 
     @property
     def left_over(self) -> bool:
@@ -56,7 +57,7 @@ def folder(name: str) -> Path:
 def write(name: str, *, provider: str, kubernetes: str, topology: str, run: str) -> Entry:
     """Write down a cluster that this process is about to make."""
     pid = os.getpid()
-    entry = Entry(name, provider, kubernetes, topology, run, pid, _start_of(pid) or 0)
+    entry = Entry(name, provider, kubernetes, topology, run, pid, start_of(pid) or 0)
     folder(name).mkdir(parents=True, exist_ok=True)
     _save(entry)
     return entry
@@ -95,11 +96,3 @@ def _save(entry: Entry) -> None:
     partial = path.with_name(f".ledger.{os.getpid()}")
     partial.write_text(json.dumps(asdict(entry), indent=1))
     partial.replace(path)
-
-
-def _start_of(pid: int) -> int | None:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return int(stat.rpartition(")")[2].split()[19])

@@ -122,15 +122,17 @@ def load(name_or_path: str) -> Topology:
     """
     is_file = name_or_path.endswith((".yaml", ".yml"))
     path = Path(name_or_path) if is_file else FOLDER / f"{name_or_path}.yaml"
-    if not path.is_file():
+    if not path.is_file() or (not is_file and name_or_path not in names()):
         raise TopologyError(
             f"no topology {name_or_path!r}",
             hint=f"one of {', '.join(names())}, or the path of a .yaml file",
         )
     try:
         return Topology.model_validate(yaml.safe_load(path.read_text()))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise TopologyError(f"{path} is not YAML: {error}") from error
+    except OSError as error:
+        raise TopologyError(f"{path} cannot be read: {error.strerror}") from error
     except ValidationError as error:
         problems = [
             f"{'.'.join(str(part) for part in item['loc']) or 'topology'}: {item['msg']}"
