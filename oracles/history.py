@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -18,7 +18,11 @@ import msgspec
 SCHEMA = "muster.history.v1"
 
 #: sources of events
-WATCH, FAULT, PROGRESS, MARK, GAP = "watch", "fault", "progress", "mark", "gap"
+WATCH: Final = "watch"
+FAULT: Final = "fault"
+PROGRESS: Final = "progress"
+MARK: Final = "mark"
+GAP: Final = "gap"
 
 #: types of WATCH events
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
