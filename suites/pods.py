@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from clusters.errors import Expired, Unreachable
-from clusters.kube import PODS, Kube, Object
+from clusters.kube import PODS, Kube, Object, epoch
 from clusters.topology import GPU
 from oracles.errors import HarnessError, InvariantViolation
 
@@ -111,3 +111,31 @@ def _unbound(pod: Object, after: float) -> None:
             f"pod {pod['metadata']['name']} was bound to {pod['spec']['nodeName']} {after:.1f} s"
             " into a time in which no pod of its gang may be bound"
         )
+
+
+def binding_seconds(pods: Sequence[Object]) -> float:
+    """Seconds from the first pod's creation to the last one's ``PodScheduled`` (whole seconds)."""
+    created = min(epoch(pod["metadata"]["creationTimestamp"]) for pod in pods)
+    scheduled = [
+        epoch(c["lastTransitionTime"])
+        for pod in pods
+        for c in pod["status"].get("conditions") or []
+        if c["type"] == "PodScheduled" and c["status"] == "True"
+    ]
+    return max(scheduled, default=created) - created
+
+
+def wait_running(
+    kube: Kube, namespace: str, count: int, *, labels: str = "", deadline: float
+) -> list[Object]:
+    """Wait until exactly *count* pods exist and all of their containers run; returns them."""
+
+    def running(pod: Object) -> bool:
+        states = pod["status"].get("containerStatuses") or []
+        return bool(states) and all("running" in s.get("state", {}) for s in states)
+
+    return kube.wait(
+        PODS, lambda pods: pods if len(pods) == count and all(map(running, pods)) else None,
+        namespace=namespace, labels=labels, deadline=deadline,
+        why=f"{count} pods of {namespace} running",
+    )  # fmt: skip

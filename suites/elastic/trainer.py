@@ -1,0 +1,39 @@
+"""The training job of the elastic suite, and its figures."""
+
+from __future__ import annotations
+
+from clusters.cluster import Cluster
+from fixtures.runtimes import Runtime
+from fixtures.workloads import TrainOptions, elastic_pytorchjob, job_folder, progress_folder
+from suites.training import Training
+
+#: seconds until pods run and the first world trains; importing PyTorch takes most of it
+STARTED = 120.0
+#: steps between two checkpoints
+INTERVAL = 10
+#: a world may start with one more rank for this long after the minimum is there (seconds)
+LAST_CALL = "2"
+
+
+def start(
+    cluster: Cluster,
+    runtime: Runtime,
+    namespace: str,
+    name: str,
+    *,
+    workers: int,
+    low: int,
+    high: int,
+    steps: int = 0,
+) -> Training:
+    """Submit an elastic job that trains on until it is told to end (or for *steps*)."""
+    folder = job_folder(cluster, namespace, name)
+    job = elastic_pytorchjob(
+        name, runtime, folder, workers=workers, low=low, high=high, max_restarts=100,
+        rdzv_conf={"last_call_timeout": LAST_CALL},
+        train=TrainOptions(
+            epochs=10_000, steps=steps, step_ms=100, checkpoint_every=INTERVAL,
+        ),
+    )  # fmt: skip
+    cluster.kube.create(job, namespace=namespace)
+    return Training(progress_folder(cluster, namespace, name))

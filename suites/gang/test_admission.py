@@ -1,0 +1,106 @@
+"""Gang admission: all members or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from clusters.kube import PODS
+from fixtures.plugin.clusters import SystemUnderTest
+from fixtures.plugin.given import Expecting, Measuring
+from fixtures.workloads import gang_pods, tfjob
+from suites import jobs, pods
+
+#: seconds within which a gang that has room is bound; measured 1-4 on 2 cores
+ADMISSION = 60.0
+#: seconds for which pods that must not be bound are held unbound on the watch
+HOLD = 20.0
+
+
+@pytest.mark.behaviour("G01", case="pods")
+def test_a_gang_of_pods_with_room_is_bound_whole(
+    system: SystemUnderTest,
+    ns: str,
+    gpus: Callable[[int], int],
+    expect: Expecting,
+    measure: Measuring,
+) -> None:
+    """Four pods of a gang of four, with room for them."""
+    gpus(4)
+    kube, scheduler = system.cluster.kube, system.scheduler
+    group = scheduler.group_resource()
+    assert group is not None
+    kube.create(scheduler.group("gang", ns, 4))
+    for pod in gang_pods("gang", 4, gpus=1):
+        scheduler.join(pod, "gang")
+        kube.create(pod, namespace=ns)
+    with expect("all four pods are bound"):
+        bound = pods.wait_bound(kube, ns, 4, deadline=ADMISSION)
+    measure("bound within", pods.binding_seconds(bound), "s")
+    with expect("the group is reported as scheduled"):
+        kube.wait(
+            group,
+            lambda groups: (
+                True if groups and scheduler.read_group(groups[0]).admitted else None
+            ),
+            namespace=ns, deadline=ADMISSION, why="group scheduled",
+        )  # fmt: skip
+
+
+@pytest.mark.behaviour("G01", case="TFJob")
+def test_a_tfjob_with_room_is_bound_whole(
+    system: SystemUnderTest,
+    ns: str,
+    gpus: Callable[[int], int],
+    expect: Expecting,
+) -> None:
+    """One parameter server and 7 GPU workers on 8 GPUs; the operator makes the group."""
+    gpus(7)
+    kube, scheduler = system.cluster.kube, system.scheduler
+    group = scheduler.group_resource()
+    assert group is not None
+    kube.create(tfjob("thread", ps=1, workers=7), namespace=ns)
+    with expect("all 8 pods are bound"):
+        pods.wait_bound(kube, ns, 8, labels=jobs.of("thread"), deadline=ADMISSION)
+    groups = [scheduler.read_group(item) for item in kube.find(group, ns)]
+    assert [g.min_member for g in groups] == [8], (
+        f"the job has 8 replicas, its groups ask for {[g.min_member for g in groups]}"
+    )
+
+
+@pytest.mark.behaviour("G04")
+def test_too_little_room_binds_nobody_then_all(
+    system: SystemUnderTest,
+    ns: str,
+    gpus: Callable[[int], int],
+    expect: Expecting,
+    measure: Measuring,
+) -> None:
+    """Two of 8 GPUs are taken, the gang wants 7: nobody is bound until they are free."""
+    gpus(8)
+    kube = system.cluster.kube
+    for pod in gang_pods("blocker", 2, gpus=1):
+        kube.create(pod, namespace=ns)
+    # the blockers belong to no gang, so that they are in the way under every scheduler
+    pods.wait_bound(kube, ns, 2, labels="app=blocker", deadline=ADMISSION)
+
+    kube.create(tfjob("thread", ps=1, workers=7), namespace=ns)
+    members = jobs.of("thread")
+    if system.scheduler.pods_before_admission:
+        pods.wait_created(kube, ns, 8, labels=members)
+    held = pods.hold_unbound(
+        kube, ns, labels=members, seconds=HOLD,
+        least=8 if system.scheduler.pods_before_admission else 0,
+    )  # fmt: skip
+    measure("held unbound", held, "pods")
+    before = {
+        p["metadata"]["name"]: p["metadata"]["uid"] for p in kube.find(PODS, ns, labels=members)
+    }
+
+    for name in ("blocker-0", "blocker-1"):
+        kube.delete(PODS, name, ns, grace=0)
+    with expect("all 8 pods are bound once the room is free"):
+        bound = pods.wait_bound(kube, ns, 8, labels=members, deadline=ADMISSION)
+    after = {p["metadata"]["name"]: p["metadata"]["uid"] for p in bound}
+    assert before.items() <= after.items(), "members were created again instead of bound"
