@@ -154,7 +154,7 @@ class FinishedStays(Rule):
                 self._ended.pop(job.uid, None)
                 self._seen.pop(job.uid, None)
             elif job.finished and job.uid not in self._ended:
-                self._ended[job.uid] = (self.world.now, event.seq)
+                self._ended[job.uid] = (max(self.world.now, self.world.origin), event.seq)
                 self.judged += 1
             return
         if not self._ended or event.type != "ADDED":

@@ -206,6 +206,10 @@ class Job:
 class World:
     """All that is alive.
 
+    Args:
+        origin: monotonic time before which nothing is timed. What a slice begins with is a state:
+            each object as it was last seen, maybe long before, and not what went on between.
+
     Attributes:
         now: the latest monotonic time seen.
         changed: bits of what the last event did.
@@ -214,7 +218,8 @@ class World:
         jobs: by uid; ``job`` is the one that the last event was about.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, origin: float = 0.0) -> None:
+        self.origin = origin
         self.now = 0.0
         self.changed = 0
         self.pods: dict[str, Pod] = {}
@@ -259,6 +264,7 @@ class World:
 
         A controller that nothing is known of counts as there.
         """
+        start = max(start, self.origin)
         uptime = self.uptime.get(role)
         return end - start if uptime is None else uptime.longest(start, end)
 

@@ -163,7 +163,7 @@ class Job(Thing):
     def says(
         self,
         *conditions: str,
-        counts: dict[str, tuple[int, int, int]] | None | str = "",
+        counts: dict[str, tuple[int, int, int]] | str | None = "",
         start: float | None = None,
         end: float | None = None,
         selector: str = "",

@@ -63,8 +63,13 @@ def test_a_condition_that_is_flipped_back_breaks_two_promises() -> None:
         # as training-operator 1.8.1 wrote them
         ["", "Created", "Created Running", "Created -Running Succeeded"],
         ["Created", "Created Running", "Created Restarting", "Created Running", "Created Failed"],
-        ["Created", "Created Running", "Created -Running Suspended"]
-        + ["Created -Running -Suspended", "Created -Suspended Running"],
+        [
+            "Created",
+            "Created Running",
+            "Created -Running Suspended",
+            "Created -Running -Suspended",
+            "Created -Suspended Running",
+        ],
         # too quick to be seen running
         ["Created", "Created Succeeded"],
         ["Created", "Created Restarting", "Created Restarting Failed"],
