@@ -68,7 +68,7 @@ class Engine:
         try:
             return run([docker_command(), *args], timeout=timeout, stdin=stdin, env=self.env())
         except CommandError as error:
-            if any(word in error.output.lower() for word in _SILENT):
+            if _is_silence(error.output):
                 raise EngineError(
                     f"the Docker engine at {self.host or 'the default address'} does not answer"
                     f" any more ({' '.join(args[:2])})",
@@ -87,6 +87,13 @@ class Engine:
                 return False
             raise
         return True
+
+
+def _is_silence(output: str) -> bool:
+    """Whether docker says that the engine gave no answer, rather than which answer it gave."""
+    text = output.lower()
+    # of a registry that refuses connections the engine tells, in the same words
+    return "response from daemon" not in text and any(word in text for word in _SILENT)
 
 
 def docker_command() -> str:

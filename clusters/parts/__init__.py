@@ -20,7 +20,7 @@ from pathlib import Path
 
 from clusters import cache, engine
 from clusters.engine import Engine
-from clusters.errors import CommandError, EngineError, PartError, UnknownVersion
+from clusters.errors import CommandError, PartError, UnknownVersion
 from clusters.parts import gobuild, images, nodeimage, pins, rootfs
 from clusters.parts.gobuild import GoProgram
 from clusters.progress import say, step
@@ -39,7 +39,7 @@ class Source(StrEnum):
 
 def source() -> Source:
     """The source that ``PARTS`` asks for. Raises UnknownVersion for any other word."""
-    word = os.environ.get("PARTS", "auto").lower()
+    word = os.environ.get("PARTS", "").lower() or "auto"
     try:
         return Source(word)
     except ValueError:
@@ -166,9 +166,10 @@ def _obtain(
 def _pull(docker: Engine, reference: str) -> bool:
     try:
         docker.docker("pull", "-q", reference, timeout=PULL_TIMEOUT)
-    except (CommandError, EngineError) as error:
+    except CommandError as error:
         if source() is Source.PULL:
-            say(f"{reference} cannot be pulled: {str(error).splitlines()[-1].strip()}")
+            reason = (error.output.strip() or str(error)).splitlines()[-1]
+            say(f"{reference} cannot be pulled: {reason}")
         return False
     return True
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import platform
 import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ from pathlib import Path
 
 #: fixed, so that the same files make the same image
 EPOCH = "1970-01-01T00:00:00Z"
+
+#: the kernel's names of processors -> those of images; binaries are built for this host
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,16 @@ def write(target: Path, images: Sequence[Image]) -> Path:
     """Write *images* to the archive *target*."""
     layers = {layer: _sha256(layer) for image in images for layer in image.layers}
     manifest = []
+    configs: set[str] = set()
     with tarfile.open(target, "w") as tar:
-        for layer, digest in layers.items():
+        for digest, layer in {digest: layer for layer, digest in layers.items()}.items():
             tar.add(layer, arcname=f"{digest}.tar", filter=_plain)
         for image in images:
             config = _config(image, [layers[layer] for layer in image.layers])
             name = f"{hashlib.sha256(config).hexdigest()}.json"
-            _add(tar, name, config)
+            if name not in configs:
+                configs.add(name)
+                _add(tar, name, config)
             manifest.append(
                 {
                     "Config": name,
@@ -85,7 +92,7 @@ def _config(image: Image, digests: Sequence[str]) -> bytes:
     stop = {"StopSignal": image.stop_signal} if image.stop_signal else {}
     return json.dumps(
         {
-            "architecture": "amd64",
+            "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
             "os": "linux",
             "created": EPOCH,
             "config": {

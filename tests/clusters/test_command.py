@@ -133,7 +133,8 @@ _LOGGED = """
 import sys
 from pathlib import Path
 from clusters.command import run_logged
-run_logged(["sh", "-c", 'echo $$ > "$0"; exec sleep 60', sys.argv[1]], Path(sys.argv[2]), timeout=60)
+command = ["sh", "-c", 'echo $$ > "$0"; exec sleep 60', sys.argv[1]]
+run_logged(command, Path(sys.argv[2]), timeout=60)
 """
 
 

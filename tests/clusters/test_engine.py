@@ -11,7 +11,7 @@ import pytest
 from clusters import engine
 from clusters.engine import capabilities, client, install, own
 from clusters.engine.client import Engine
-from clusters.errors import EngineError
+from clusters.errors import CommandError, EngineError
 
 OURS = Engine(
     host="unix:///nowhere/docker.sock", own=True, version="20.10.24", api_version="1.41",
@@ -27,6 +27,8 @@ name=$(echo "${DOCKER_HOST:-default}" | tr -c 'a-z0-9\\n' _)
 [ -f "$ENGINES/denied" ] && { echo "permission denied while trying to connect" >&2; exit 1; }
 [ -f "$ENGINES/$name" ] || { echo "Cannot connect to the Docker daemon at X" >&2; exit 1; }
 case "$1" in
+pull) echo "Error response from daemon: Get https://x/v2/: dial tcp: connection refused" >&2
+  exit 1 ;;
 version) echo '{"Server": {"Version": "20.10.24+dfsg1", "ApiVersion": "1.41"}}' ;;
 info) echo '{"ServerVersion": "x", "CgroupDriver": "systemd", "CgroupVersion": "2",
   "DockerRootDir": "/data", "Driver": "overlay2", "DefaultRuntime": "runc"}' ;;
@@ -188,6 +190,16 @@ def test_ensure_uses_what_answers(host: Host) -> None:
     host.found = [THEIRS]
     assert engine.ensure() is THEIRS
     assert host.done == []
+
+
+def test_a_registry_that_refuses_is_not_an_engine_that_is_gone(
+    engines: Callable[[str], None],
+) -> None:
+    engines("default")
+    found = engine.find()
+    assert found is not None
+    with pytest.raises(CommandError, match="Error response from daemon"):
+        found.docker("pull", "x")
 
 
 def test_ensure_checks_a_strangers_engine_where_the_host_lacks_something(host: Host) -> None:
