@@ -79,9 +79,10 @@ class Kube:
             self._client = config.new_client_from_config(  # type: ignore[no-untyped-call]
                 str(kubeconfig), context=context
             )
-        except config.ConfigException as error:
+        except Exception as error:  # the library checks little, so anything comes out of it
             raise ClusterError(
-                f"no usable context {context or '(current)'} in {kubeconfig}: {error}"
+                f"no usable context {context or '(current)'} in {kubeconfig}: {error}",
+                hint=f"kubectl config get-contexts --kubeconfig {kubeconfig}",
             ) from error
         configuration: client.Configuration = self._client.configuration
         self.host = str(configuration.host)
@@ -109,8 +110,7 @@ class Kube:
             Unreachable: no answer.
         """
         response = self._open(method, path, body, query, content_type, timeout)
-        data = response.data
-        response.release_conn()
+        data = _read(method, path, response)
         if response.headers.get("content-type", "").startswith("application/json"):
             return json.loads(data)
         return data.decode(errors="replace")
@@ -429,13 +429,23 @@ def _watch_error(what: Resource, status: Object) -> ApiError:
     return ApiError(text, status=int(status.get("code") or 500))
 
 
-def _api_error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiError:
-    data = response.data
-    response.release_conn()
+def _read(method: str, path: str, response: urllib3.BaseHTTPResponse) -> bytes:
+    """The whole answer. Raises Unreachable when it ends too early."""
     try:
-        message = json.loads(data).get("message", "")
-    except ValueError:
-        message = data[:300].decode(errors="replace")
+        data = response.data
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        response.close()
+        raise Unreachable(f"{method} {path}: the answer broke off: {error}") from error
+    response.release_conn()
+    return data
+
+
+def _api_error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiError:
+    data = _read(method, path, response)
+    try:
+        message = str(json.loads(data)["message"])
+    except (ValueError, KeyError, TypeError):  # not a Status: a proxy's answer, or a plain text
+        message = data[:300].decode(errors="replace").strip()
     kind = Expired if response.status == 410 else ApiError
     return kind(f"{method} {path}: {response.status} {message}", status=response.status)
 
