@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Raw
 
 from oracles import ordering
-from oracles.errors import HarnessError
+from oracles.errors import HarnessError, UsageError
 from oracles.history import BEGIN, END, GAP, SCHEMA, WATCH, Event, Header
 
 #: bytes of the longest line that is read. An object in etcd has at most 1.5 MB; this bounds the
@@ -75,7 +75,12 @@ class History:
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises HistoryError: no such file, empty, or of another version."""
+        """Open it and read its header.
+
+        Raises:
+            UsageError: no such file.
+            HistoryError: empty, or of another version.
+        """
         self.path = path
         self.damage: list[Damage] = []
         self.damaged = 0
@@ -84,7 +89,7 @@ class History:
             self._file = path.open("rb", buffering=1 << 18)
             first = self._file.readline(LONGEST)
         except OSError as error:
-            raise HistoryError(f"{path}: no readable history: {error.strerror}") from error
+            raise UsageError(f"{path}: no readable history: {error.strerror}") from error
         self._first: bytes | None = None
         self.header = self._read_header(first)
 

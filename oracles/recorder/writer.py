@@ -73,9 +73,10 @@ class HistoryFile:
         with self._lock:
             now, mono = time.time(), self.mono()
             lines = []
+            new = list(records)
             sources = []
             seq = self._seq
-            for record in [*self._sorry(), *records]:
+            for record in [*self._sorry(), *new]:
                 seq += 1
                 record.seq = seq
                 if not record.mono:
@@ -92,7 +93,7 @@ class HistoryFile:
             try:
                 self._write(b"\n" + data if self._torn else data)
             except OSError as error:
-                self.lost += len(sources)
+                self.lost += len(new)
                 self._lost_since = self._lost_since or mono
                 self._why_lost = str(error.strerror)
                 return self._seq
