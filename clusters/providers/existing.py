@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
 
+import yaml
+
 from clusters.cluster import Capability, Cluster, ClusterSpec
 from clusters.errors import ClusterError
 from clusters.kube import NODES, Kube, Object, conditions
@@ -72,13 +74,7 @@ class ExistingProvider:
         raise NotApplicable(f"provider {self.name} cannot {what.value}")
 
     def _look(self, run: str) -> Cluster:
-        path = os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
-        kubeconfig = Path(path) if path else Path.home() / ".kube" / "config"
-        if not kubeconfig.exists():
-            raise ClusterError(
-                f"{self.name}: there is no kubeconfig at {kubeconfig}",
-                hint="set KUBECONFIG to the file that has the context",
-            )
+        kubeconfig = _kubeconfig(self._context)
         kube = Kube(kubeconfig, self._context)
         nodes = kube.find(NODES)
         ready = [n for n in nodes if conditions(n).get("Ready") == "True"]
@@ -94,6 +90,27 @@ class ExistingProvider:
             run=run,
             capabilities=self.capabilities,
         )
+
+
+def _kubeconfig(context: str) -> Path:
+    """The first file of KUBECONFIG that has *context*; the usual file when it is not set."""
+    named = [Path(part) for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
+    paths = named or [Path.home() / ".kube" / "config"]
+    there = [path for path in paths if path.is_file()]
+    if not there:
+        raise ClusterError(
+            f"existing:{context}: there is no kubeconfig at {', '.join(map(str, paths))}",
+            hint="set KUBECONFIG to the file that has the context",
+        )
+    return next((path for path in there if context in _contexts(path)), there[0])
+
+
+def _contexts(path: Path) -> list[str]:
+    try:
+        data = yaml.safe_load(path.read_text())
+        return [item["name"] for item in data["contexts"]]
+    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
+        return []  # if it is to be used after all, the client says what is wrong with it
 
 
 def describe(nodes: list[Object]) -> Topology:
@@ -124,12 +141,14 @@ def lacking(found: Topology, wanted: Topology) -> list[str]:
     """What *found* has less of than *wanted*, one line each."""
     lines = []
     workers = [n for n in found.each_node() if n.role == "worker"]
+    # labels as its nodes have them, without those that a topology adds for GPUs
+    labels = [group.labels for group in found.nodes if group.role == "worker"]
     needed = [n for n in wanted.each_node() if n.role == "worker"]
     if len(workers) < len(needed):
         lines.append(f"{len(needed)} worker nodes, it has {len(workers)}")
     if found.gpus < wanted.gpus:
         lines.append(f"{wanted.gpus} GPUs, it has {found.gpus}")
     for key, value in {(k, v) for n in needed for k, v in n.labels.items()}:
-        if not any(n.labels.get(key) == value for n in workers):
+        if not any(its.get(key) == value for its in labels):
             lines.append(f"a worker labelled {key}={value}")
     return sorted(lines)
