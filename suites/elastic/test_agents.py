@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from chaos.faults.base import Fault
+from chaos.faults.base import Fault, Proof
 from chaos.faults.pod import DeletePod
 from chaos.faults.process import KillAgent
 from clusters.cluster import Cluster, ClusterProvider
@@ -21,6 +23,7 @@ from suites.training import Training
 #: seconds until training goes on. Agents of PyTorch 2.x wait 60 s for a store that does not
 #: answer before they try again (measured: 51 s), so twice that
 GOES_ON = 120.0
+Injecting = Callable[[Fault], Proof]
 JOB, VICTIM = "survive", "survive-worker-1"
 
 
@@ -30,21 +33,27 @@ def test_training_goes_on_after_an_agent_was_killed(
     provider: ClusterProvider,
     torch: Runtime,
     ns: str,
+    inject: Injecting,
     expect: Expecting,
     measure: Measuring,
 ) -> None:
     """SIGKILL to the agent of worker 1 of 3 (minimum 2); its pod stays."""
     fault = KillAgent(system.cluster, provider, ns, VICTIM, "pytorch")
-    _survives(system.cluster, torch, ns, fault, expect, measure)
+    _survives(system.cluster, torch, ns, fault, inject, expect, measure)
 
 
 @pytest.mark.behaviour("E05", case="pod deleted")
 def test_training_goes_on_after_a_pod_was_deleted(
-    system: SystemUnderTest, torch: Runtime, ns: str, expect: Expecting, measure: Measuring
+    system: SystemUnderTest,
+    torch: Runtime,
+    ns: str,
+    inject: Injecting,
+    expect: Expecting,
+    measure: Measuring,
 ) -> None:
     """The pod of worker 1 of 3 (minimum 2) is deleted without grace."""
     fault = DeletePod(system.cluster, ns, VICTIM, grace=0)
-    _survives(system.cluster, torch, ns, fault, expect, measure)
+    _survives(system.cluster, torch, ns, fault, inject, expect, measure)
 
 
 def _survives(
@@ -52,6 +61,7 @@ def _survives(
     torch: Runtime,
     namespace: str,
     fault: Fault,
+    inject: Injecting,
     expect: Expecting,
     measure: Measuring,
 ) -> None:
@@ -60,8 +70,7 @@ def _survives(
         job.wait_steps(12, world=3, deadline=trainer.STARTED)
     before = _containers(cluster.kube, namespace)
 
-    fault.inject()
-    proof = fault.proof()
+    proof = inject(fault)
     with expect(f"training goes on after: {proof.what}"):
         group = job.wait_steps(5, since=proof.t + 1.0, deadline=GOES_ON)
     measure("training again after", group[0].t - proof.t, "s")
