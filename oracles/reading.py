@@ -196,7 +196,7 @@ class History:
                 if seq != expected:
                     if expected == -1:  # what is missing was said already
                         yield from _hole(before, event)
-                    elif whole or (seq < expected and event.source != GAP):
+                    elif whole or seq < expected - 1:  # a slice repeats numbers around gaps
                         self._out_of_turn(number, seq, expected)
                         yield from _hole(before, event)
                 expected = seq + 1
