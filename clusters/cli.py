@@ -218,9 +218,7 @@ def _run() -> int:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except typer.TyperException as error:
-        if type(error).__name__ == "NoArgsIsHelpError":
-            print(error.format_message(), file=sys.stderr)
-        else:
+        if type(error).__name__ != "NoArgsIsHelpError":  # which has shown the help already
             print(f"error: {error.format_message()}", file=sys.stderr)
             print("  next: python -m clusters --help", file=sys.stderr)
         return error.exit_code
