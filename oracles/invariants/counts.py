@@ -17,15 +17,17 @@ _ZERO = {"active": 0, "leaving": 0, "succeeded": 0, "failed": 0}
 class _Type:
     """Pods and counts of one replica type of one job."""
 
-    __slots__ = ("pods", "seen", "seq", "since", "text", "total")
+    __slots__ = ("name", "pods", "seen", "seq", "since", "told", "total")
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.pods = dict(_ZERO)
         self.total = 0  # pods of the type that exist, in whatever phase
         self.seen = False  # its counts were in the status
         self.since: float | None = None  # they disagree since
         self.seq = 0
-        self.text = ""
+        #: the latest disagreement: counts, pods, whether the job had ended
+        self.told: tuple[Mapping[str, Any], Mapping[str, int], bool] = (_NOTHING, _ZERO, False)
 
 
 class Counts(Rule):
@@ -63,7 +65,7 @@ class Counts(Rule):
             types = self._jobs[pod.job] = {}
         one = types.get(pod.replica)
         if one is None:
-            one = types[pod.replica] = _Type()
+            one = types[pod.replica] = _Type(pod.replica)
         changed = self.world.changed
         if changed & MADE:
             one.total += 1
@@ -99,7 +101,7 @@ class Counts(Rule):
         counts = job.counts or _NOTHING
         for name in counts:
             if name not in types:
-                types[name] = _Type()
+                types[name] = _Type(name)
         for name, one in types.items():
             if name in counts:
                 one.seen = True
@@ -136,11 +138,7 @@ class Counts(Rule):
             return
         if one.since is None:
             one.since, one.seq = self.world.now, seq
-        told = " ".join(f"{k}={status.get(k) or 0}" for k in ("active", "succeeded", "failed"))
-        there = " ".join(f"{k}={v}" for k, v in pods.items())
-        one.text = f"{name} replicas: status {told}, pods {there}"
-        if job.finished:
-            one.text = f"it has ended; {one.text}"
+        one.told = (status, dict(pods), job.finished)
 
     def _close(self, job: Job, one: _Type, seq: int) -> None:
         since, one.since = one.since, None
@@ -151,9 +149,9 @@ class Counts(Rule):
         if lasted > grace:
             self.broke(
                 job.subject,
-                f"{one.text}, for {lasted:.1f} s; the grace is {grace:g} s",
+                f"{_text(one)}, for {lasted:.1f} s; the grace is {grace:g} s",
                 "a finished job goes on counting active pods"
-                if one.text.startswith("it has ended")
+                if one.told[2]
                 else "replica counts disagree with the pods",
                 one.seq,
                 seq,
@@ -167,3 +165,10 @@ class Counts(Rule):
             job = self.world.jobs.get(uid)
             for one in types.values() if job is not None else ():
                 self._close(job, one, LAST)  # type: ignore[arg-type]
+
+
+def _text(one: _Type) -> str:
+    status, pods, ended = one.told
+    told = " ".join(f"{k}={status.get(k) or 0}" for k in ("active", "succeeded", "failed"))
+    there = " ".join(f"{k}={v}" for k, v in pods.items())
+    return f"{'it has ended; ' if ended else ''}{one.name} replicas: status {told}, pods {there}"

@@ -142,11 +142,14 @@ class Job:
         conditions: type -> whether its status is True.
         counts: replica type in lower case -> its status; None: the status has none at all.
         replicas: replica type in lower case -> its spec's number.
+        finished: it succeeded or failed.
+        suspended: it is, or is to be, suspended.
     """
 
     __slots__ = (
         "conditions",
         "counts",
+        "finished",
         "kind",
         "name",
         "namespace",
@@ -154,6 +157,7 @@ class Job:
         "seq",
         "spec",
         "status",
+        "suspended",
         "uid",
     )
 
@@ -173,6 +177,9 @@ class Job:
             c.get("type", ""): c.get("status") == "True"
             for c in self.status.get("conditions") or ()
         }
+        self.finished = bool(self.conditions.get("Succeeded") or self.conditions.get("Failed"))
+        policy = self.spec.get("runPolicy") or _NOTHING
+        self.suspended = bool(policy.get("suspend") or self.conditions.get("Suspended"))
         raw = self.status.get("replicaStatuses")
         self.counts = {r.lower(): s or _NOTHING for r, s in raw.items()} if raw else None
         specs = self.spec.get(relations.JOB_KINDS[self.kind]) or _NOTHING
@@ -184,17 +191,6 @@ class Job:
     def subject(self) -> str:
         """As violations name it."""
         return f"{self.kind} {self.namespace}/{self.name}"
-
-    @property
-    def finished(self) -> bool:
-        """Whether it succeeded or failed."""
-        return bool(self.conditions.get("Succeeded") or self.conditions.get("Failed"))
-
-    @property
-    def suspended(self) -> bool:
-        """Whether it is, or is to be, suspended."""
-        policy = self.spec.get("runPolicy") or _NOTHING
-        return bool(policy.get("suspend") or self.conditions.get("Suspended"))
 
     @property
     def elastic(self) -> Mapping[str, Any] | None:
