@@ -1,4 +1,4 @@
-"""``python -m reports build | allure | result``; exit codes as everywhere (``ExitCode``)."""
+"""``python -m reports build | timeline | allure | result``; exit codes as everywhere."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from oracles.outcome import ExitCode
 from oracles.results import merge, read
 from reports import allure as allure_page
 from reports import summary
+from reports.timeline.cli import timeline
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
+
+app.command()(timeline)
 
 RunFolders = Annotated[
     list[Path], typer.Argument(help="folders of runs, or results files", metavar="RUN_DIR...")

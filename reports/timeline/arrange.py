@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from reports.timeline import others
 from reports.timeline.gangs import Gang
@@ -13,7 +14,7 @@ from reports.timeline.model import Chart, Flag, Group, Lane, Moment, Row, Segmen
 from reports.timeline.others import Other
 from reports.timeline.pods import BOUND, SERIES, Pod, Stay
 from reports.timeline.scene import Scene
-from reports.timeline.track import counts, natural
+from reports.timeline.track import common_prefix, counts, natural
 
 
 class _Homes:
@@ -72,9 +73,11 @@ def groups(scene: Scene, until: float) -> tuple[tuple[Group, ...], list[Moment],
         lanes += [_pod_lane(scene, pod, until, "") for pod in pods]
         lanes += others.lanes(homes.others[home], home, until)
         if lanes:
-            note = f"{len(pods)} pods" if pods else ""
-            made.append(Group(home, home, note, tuple(lanes), open=not scene.jobs))
-    made = [_told(scene, group) for group in made]
+            title = home.removeprefix("namespace ")
+            note = "namespace" if title != home else ""
+            made.append(Group(home, title, note, tuple(lanes), open=not scene.jobs))
+    prefix = common_prefix([node.name for node in scene.nodes.values()])
+    made = [_shorter(_told(scene, group), prefix) for group in made]
     # objects that are only counted are found on their kind's lane
     places = {
         each.id: f"count {each.kind} {home}" for home in homes.others for each in homes.others[home]
@@ -145,11 +148,8 @@ def _segments(spans: Sequence[Span], state: str, until: float) -> tuple[Segment,
 def _pod_lane(scene: Scene, pod: Pod, until: float, prefix: str) -> Lane:
     segments = pod.main.segments(until)
     # a pod ends where its bar ends, also when another one follows under its name
-    ends = [
-        a.end
-        for a, b in zip(segments, [*segments[1:], None], strict=True)
-        if b is None or b.start > a.end or b.began == 0
-    ]
+    ends = [a.end for a, b in pairwise(segments) if b.start > a.end]
+    ends += [segments[-1].end] if segments else []
     ends += [tick.x for tick in pod.ticks if tick.kind == "replaced"]
     ends += [each.start for each in segments if each.state in ("succeeded", "failed")]
     restarts = [tick.x for tick in pod.ticks if tick.kind == "agent"]
@@ -208,6 +208,25 @@ def _nodes(scene: Scene, until: float) -> Group:
     nodes = sorted(scene.nodes.values(), key=lambda node: natural(node.name))
     lanes = tuple(node.lane(stays[node.name], until) for node in nodes)
     return Group("nodes", "Nodes", f"{len(lanes)} nodes", lanes)
+
+
+def _shorter(group: Group, prefix: str) -> Group:
+    """The group without what the names of all nodes begin with; titles keep it."""
+    if not prefix:
+        return group
+    lanes = []
+    for lane in group.lanes:
+        if lane.kind == "Node":
+            lane = replace(lane, name=lane.name.removeprefix(prefix))
+        elif lane.kind == "Pod":
+            bars = tuple(
+                replace(each, label=each.label.removeprefix(prefix))
+                for each in lane.rows[0].segments
+            )
+            rows = (replace(lane.rows[0], segments=bars), *lane.rows[1:])
+            lane = replace(lane, rows=rows, note=lane.note.replace(prefix, ""))
+        lanes.append(lane)
+    return replace(group, lanes=tuple(lanes))
 
 
 def _told(scene: Scene, group: Group) -> Group:

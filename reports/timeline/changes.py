@@ -58,7 +58,7 @@ def _first(new: Object) -> Iterator[str]:
         yield f"on {spec['nodeName']}"
     if isinstance(status.get("phase"), str):
         yield f"phase {status['phase']}"
-    for condition in _dicts(status.get("conditions")):
+    for condition in dicts(status.get("conditions")):
         if condition.get("status") == "True":
             yield f"{condition.get('type')} True"
 
@@ -100,8 +100,8 @@ def _keyed(items: list[Any], key: str) -> bool:
 
 
 def _conditions(old: Any, new: Any) -> Iterator[str]:
-    before = {item.get("type"): item for item in _dicts(old)}
-    after = {item.get("type"): item for item in _dicts(new)}
+    before = {item.get("type"): item for item in dicts(old)}
+    after = {item.get("type"): item for item in dicts(new)}
     for type_ in dict.fromkeys([*before, *after]):
         was, is_ = before.get(type_), after.get(type_)
         if is_ is None:
@@ -116,8 +116,8 @@ def _conditions(old: Any, new: Any) -> Iterator[str]:
 
 
 def _containers(old: Any, new: Any) -> Iterator[str]:
-    before = {item.get("name"): item for item in _dicts(old)}
-    for status in _dicts(new):
+    before = {item.get("name"): item for item in dicts(old)}
+    for status in dicts(new):
         name = status.get("name")
         was = before.get(name) or {}
         if _container_state(was) != _container_state(status):
@@ -165,7 +165,7 @@ def _owners(old: Any, new: Any) -> Iterator[str]:
 
 
 def _names(owners: Any) -> str:
-    return ", ".join(f"{o.get('kind')} {o.get('name')}" for o in _dicts(owners)) or "none"
+    return ", ".join(f"{o.get('kind')} {o.get('name')}" for o in dicts(owners)) or "none"
 
 
 _SPECIAL: dict[Path, Callable[[Any, Any], Iterator[str]]] = {
@@ -206,5 +206,6 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _dicts(items: Any) -> list[Any]:
-    return [item for item in items or [] if isinstance(item, Mapping)]
+def dicts(items: Any) -> list[Any]:
+    """The objects of a list; [] of what is no list."""
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []

@@ -7,12 +7,14 @@ from typing import Any
 
 from oracles import relations
 from oracles.history import DELETED, MODIFIED, Event
+from reports.timeline.changes import dicts
 from reports.timeline.families import subject
 from reports.timeline.model import Lane, Moment, Row, Tick
 from reports.timeline.track import Track
 
 #: PodGroup: coscheduling, Volcano and Kubernetes' own; Workload: Kueue; the budget: kube-batch
 KINDS = frozenset({"PodGroup", "Workload", "PodDisruptionBudget"})
+NO_PHASE = "no phase"
 
 
 def minimum(group: Mapping[str, Any]) -> int | None:
@@ -21,7 +23,7 @@ def minimum(group: Mapping[str, Any]) -> int | None:
     named = relations.minimum(group) or spec.get("minAvailable")
     if isinstance(named, int):
         return named
-    pod_sets = [each.get("count") for each in spec.get("podSets") or []]
+    pod_sets = [each.get("count") for each in dicts(spec.get("podSets"))]
     return sum(pod_sets) if pod_sets and all(isinstance(n, int) for n in pod_sets) else None
 
 
@@ -33,10 +35,10 @@ def phase(group: Mapping[str, Any]) -> str:
         return str(named["phase"] if isinstance(named, Mapping) else named)
     holding = [
         str(each.get("type"))
-        for each in status.get("conditions") or []
+        for each in dicts(status.get("conditions"))
         if each.get("status") == "True"
     ]
-    return holding[-1] if holding else "no phase"
+    return holding[-1] if holding else NO_PHASE
 
 
 def scheduled(group: Mapping[str, Any]) -> int | None:
@@ -76,7 +78,7 @@ class Gang:
             if self.minimums:
                 self._say(event, x, f"minimum {self.minimums[-1][1]:g} → {least}")
             self.minimums.append((x, float(least)))
-        if self._track.state not in (None, now):
+        if self._track.state not in (None, NO_PHASE, now):
             self._say(event, x, f"{self._track.state} → {now}")
         parts = [
             now,

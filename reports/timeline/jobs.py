@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from oracles.history import ADDED, DELETED, MODIFIED, Event
+from reports.timeline.changes import dicts
 from reports.timeline.families import subject
 from reports.timeline.model import Lane, Moment, Row, Segment, Tick
 from reports.timeline.track import Track
@@ -39,7 +40,7 @@ class Job:
             self._say(event, x, "info", "made")
         turned = False
         holding: set[str] = set()
-        for condition in (event.object.get("status") or {}).get("conditions") or []:
+        for condition in dicts((event.object.get("status") or {}).get("conditions")):
             turned |= self._condition(event, x, condition, holding)
         for type_, track in self._conditions.items():
             # one that is gone from the list holds no longer

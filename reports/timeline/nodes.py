@@ -7,6 +7,7 @@ from typing import Any
 
 from oracles import relations
 from oracles.history import DELETED, MODIFIED, Event
+from reports.timeline.changes import dicts
 from reports.timeline.families import subject
 from reports.timeline.model import Chart, Lane, Moment, Row, Tick
 from reports.timeline.pods import Stay
@@ -15,7 +16,7 @@ from reports.timeline.track import Track
 
 def state(node: Mapping[str, Any]) -> str:
     """Ready, NotReady or Unknown; cordoned where it is Ready but takes no pods."""
-    conditions = (node.get("status") or {}).get("conditions") or []
+    conditions = dicts((node.get("status") or {}).get("conditions"))
     ready = next((each.get("status") for each in conditions if each.get("type") == "Ready"), None)
     if ready != "True":
         return "NotReady" if ready == "False" else "Unknown"

@@ -8,7 +8,7 @@ from typing import Any
 
 from oracles import relations
 from oracles.history import DELETED, MODIFIED, Event
-from reports.timeline.changes import exit_words
+from reports.timeline.changes import dicts, exit_words
 from reports.timeline.families import subject
 from reports.timeline.model import Moment, Segment, Tick
 from reports.timeline.track import Track, natural
@@ -96,7 +96,7 @@ class Pod:
             self.ticks.append(Tick(x, "change", changed, event.seq))
 
     def _containers(self, event: Event, x: float) -> bool:
-        statuses = (event.object.get("status") or {}).get("containerStatuses") or []
+        statuses = dicts((event.object.get("status") or {}).get("containerStatuses"))
         restarts = _restarts(event.object)
         if restarts <= self._restarts:
             return False
@@ -129,17 +129,17 @@ class Pod:
 
 
 def _condition(status: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
-    conditions = status.get("conditions") or []
+    conditions = dicts(status.get("conditions"))
     return next((each for each in conditions if each.get("type") == type_), {})
 
 
 def _exit(status: Mapping[str, Any]) -> str:
-    for each in status.get("containerStatuses") or []:
+    for each in dicts(status.get("containerStatuses")):
         if terminated := (each.get("state") or {}).get("terminated"):
             return exit_words(terminated)
     return ""
 
 
 def _restarts(pod: Mapping[str, Any]) -> int:
-    statuses = (pod.get("status") or {}).get("containerStatuses") or []
+    statuses = dicts((pod.get("status") or {}).get("containerStatuses"))
     return sum(int(each.get("restartCount") or 0) for each in statuses)

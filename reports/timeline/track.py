@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from oracles.history import Event
 from reports.timeline.model import Segment
@@ -87,6 +88,16 @@ def natural(name: str) -> tuple[tuple[int, int | str], ...]:
     return tuple(
         (0, int(part)) if part.isdigit() else (1, part) for part in _DIGITS.split(name) if part
     )
+
+
+def common_prefix(names: Sequence[str]) -> str:
+    """What all *names* begin with, up to a dash, if something else follows in each of them."""
+    if len(names) < 2:
+        return ""
+    low, high = min(names), max(names)
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(low, high, strict=False))
+    common = "".join(letter for letter, _ in same)
+    return common[: common.rfind("-") + 1]
 
 
 def counts(

@@ -53,7 +53,7 @@ def line_words(line: Mapping[str, Any]) -> str:
     """A progress line in words."""
     skip = {"t", "event", "pod", "pod_uid", "ids", "generation"}
     said = ", ".join(
-        f"{key.replace('_', ' ')} {value}"
+        f"{key.replace('_', ' ')} {f'{value:.4g}' if isinstance(value, float) else value}"
         for key, value in line.items()
         if key not in skip and value is not None
     )

@@ -17,6 +17,7 @@ const flags = raw.flags.map((flag, index) => ({ ...flag, number: index + 1 }));
 const notes = new Map(raw.notes.map(([seq, x, type, subject, rv, words]) =>
   [seq, { seq, x, type: text[type], subject: text[subject], rv, words: text[words] }]));
 
+const SMALL = new Set(["change", "event"]);
 const laneOf = new Map();
 const groups = raw.groups.map((each) => {
   const group = { ...each, summary: each.summary.map(segment) };
@@ -28,6 +29,7 @@ const groups = raw.groups.map((each) => {
       ticks: (found.ticks ?? []).map(tick),
     };
     if (lane.curve) lane.curve.bands = lane.curve.bands.map(segment);
+    if (lane.rows[0]?.look === "bar") lane.rows[0].marks = lane.ticks.filter((each) => !SMALL.has(each.kind));
     lane.words = `${group.title} ${lane.name} ${lane.title} ${lane.note} ${lane.kind}`.toLowerCase();
     if (!laneOf.has(lane.id)) laneOf.set(lane.id, lane);
     return lane;

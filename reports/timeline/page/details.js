@@ -1,6 +1,5 @@
 // What an item is, in words: for the tip under the pointer and the panel of the chosen one.
 const tip = $("tip"), panel = $("details");
-const UNLABELLED = new Set(["change", "event"]);
 
 // All items of a lane in the order of time: what the arrow keys walk along.
 function itemsOf(lane) {
@@ -59,7 +58,7 @@ function element(name, className, words) {
 function headline(item, lane) {
   if (item.message) return item.message;
   if (item.point) return chartWords(item);
-  if (item.x !== undefined) return UNLABELLED.has(item.kind) ? item.text : `${markOf(item.kind).words}: ${item.text}`;
+  if (item.x !== undefined) return SMALL.has(item.kind) ? item.text : `${markOf(item.kind).words}: ${item.text}`;
   const label = item.label || item.state;
   return label.toLowerCase().includes(item.state.toLowerCase()) || lane?.kind === "training" ? label : `${item.state} · ${label}`;
 }

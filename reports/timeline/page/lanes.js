@@ -127,6 +127,7 @@ function paintLine(line, density) {
   wide ||= wideOf();
   const { high, lane } = line, g = ready(line.canvas, wide, high, density);
   const scale = wide / (view.x1 - view.x0), to = (x) => (x - view.x0) * scale;
+  to.per = 1 / scale;
   g.strokeStyle = paint.faint;
   g.lineWidth = 1;
   g.beginPath();

@@ -60,7 +60,7 @@ function drawRow(g, row, kind, y, h, to, wide, size, quietLabels) {
     last = each.state;
     if (each === chosen.item) outline(g, x, y, w, h);
     if (quietLabels || w < 24 || size < 7) continue;
-    const begins = Math.max(x, 0) + (kind === "faults" ? 6 : 0), room = Math.min(right, wide) - begins - 8;
+    const begins = clear(row.marks, Math.max(x, 0), to), room = Math.min(right, wide) - begins - 8;
     const words = fitText(g, each.label || each.state, room);
     if (!words) continue;
     // words stand on the bar, above a low one, or else on a piece of ground of their own
@@ -74,6 +74,17 @@ function drawRow(g, row, kind, y, h, to, wide, size, quietLabels) {
     g.fillStyle = on ? inks[look.fill] : paint.ink;
     g.fillText(words, begins + 4, on ? y + h - tall / 2 + 0.5 : above ? y + (h - tall) / 2 : y + h / 2);
   }
+}
+// Where words can begin: after a mark that stands at the beginning.
+function clear(marks, x, to) {
+  if (!marks) return x;
+  let at = x;
+  for (let i = firstAt(marks, view.x0 + (x - 9) * (to.per ?? 0), (each) => each.x); i < marks.length; i++) {
+    const mark = to(marks[i].x);
+    if (mark > at + 9) break;
+    if (mark > at - 6) at = mark + 4;
+  }
+  return at;
 }
 function outline(g, x, y, w, h) {
   g.strokeStyle = paint.ink;
@@ -103,9 +114,10 @@ function drawMark(g, kind, x, y, r, picked) {
   }
   g.lineJoin = "round";
   g.strokeStyle = picked ? paint.focus : paint.paper;
-  g.lineWidth = picked ? 5 : 3;
+  const open = mark.shape === "cross" || mark.shape === "check";
+  g.lineWidth = picked ? 6 : open ? 4.5 : 3;
   g.stroke();
-  const open = mark.shape === "cross" || mark.shape === "check", hollow = mark.shape.startsWith("hollow");
+  const hollow = mark.shape.startsWith("hollow");
   if (open || hollow) {
     if (hollow) { g.fillStyle = paint.paper; g.fill(); }
     g.strokeStyle = colour;
