@@ -33,6 +33,8 @@ WATCH_FOR = 300.0
 ABSENT = 10.0
 #: the same, in the ABSENT seconds after a CustomResourceDefinition changed
 EAGER = 0.3
+#: seconds after which a watch that brought nothing was none the worse for it
+LASTED = 1.0
 #: shortest and longest wait in seconds before a broken connection is tried again
 RECONNECT = (0.1, 2.0)
 
@@ -99,7 +101,7 @@ class Follower(threading.Thread):
         self._known: dict[str, _Known] = {}
         self._version = 0  # 0: has to be listed
         self._sign_of_life = history.mono()
-        self._alive = False  # whether the last attempt got a line
+        self._alive = False  # whether the last attempt got a line, or lasted
         self._broken = ""  # why the connection broke
         self._gap_open = False
         self._stream: Stream | None = None
@@ -265,6 +267,7 @@ class Follower(threading.Thread):
     def _watch(self, what: Any) -> None:
         stream = self._api.watch_raw(what, since=str(self._version), timeout=WATCH_FOR)
         self._stream = stream
+        opened = time.monotonic()
         try:
             if self._stopping.is_set():
                 return
@@ -277,6 +280,7 @@ class Follower(threading.Thread):
                     self._stopping.wait(REST)
                 before = time.monotonic()
         finally:
+            self._alive |= time.monotonic() - opened > LASTED
             self._stream = None
             stream.close()
 

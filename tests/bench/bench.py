@@ -17,12 +17,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import e2e, startup
+from tests.bench import e2e, recorder, startup
 from tests.bench.figures import Figure
 
 BENCHES: dict[str, Callable[[int], list[Figure]]] = {
     "startup": startup.measure,
     "e2e": e2e.measure,
+    "recorder": recorder.measure,
 }
 
 

@@ -85,19 +85,23 @@ def _found(history: Path, total: int) -> int:
 def _certificate(folder: Path) -> str:
     path = str(folder / "server.pem")
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-        + ["-nodes", "-days", "1", "-subj", "/CN=localhost", "-keyout", path, "-out", path + ".c"],
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+            *("-nodes", "-days", "1", "-subj", "/CN=replay"),
+            *("-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", path, "-out", f"{path}.c"),
+        ],
         check=True,
         capture_output=True,
     )
     with open(path, "a") as file:
-        file.write(Path(path + ".c").read_text())
+        file.write(Path(f"{path}.c").read_text())
     return path
 
 
 def _client(folder: Path, port: int) -> Kube:
     path = folder / "kubeconfig"
-    cluster = {"server": f"https://127.0.0.1:{port}", "insecure-skip-tls-verify": True}
+    cluster = {"server": f"https://127.0.0.1:{port}", "certificate-authority": str(folder / "server.pem")}
     config = {
         "apiVersion": "v1",
         "kind": "Config",

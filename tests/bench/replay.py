@@ -127,11 +127,29 @@ def pod(number: int, version: int) -> dict[str, Any]:
     }
 
 
-_WORDS = (
-    "rdzv_backend rdzv_id rdzv_conf rdzv_endpoint standalone max_restarts monitor_interval"
-    " start_method nproc_per_node nnodes node_rank log_dir role tee local_addr volume_mounts"
-    " resources image command terminationMessagePath terminationMessagePolicy"
-).split()
+_WORDS = [
+    "rdzv_backend",
+    "rdzv_id",
+    "rdzv_conf",
+    "rdzv_endpoint",
+    "standalone",
+    "max_restarts",
+    "monitor_interval",
+    "start_method",
+    "nproc_per_node",
+    "nnodes",
+    "node_rank",
+    "log_dir",
+    "role",
+    "tee",
+    "local_addr",
+    "volume_mounts",
+    "resources",
+    "image",
+    "command",
+    "terminationMessagePath",
+    "terminationMessagePolicy",
+]
 
 
 def serve(rate: float, seconds: float, certificate: str) -> None:
@@ -144,9 +162,7 @@ def serve(rate: float, seconds: float, certificate: str) -> None:
     sys.stdin.read()
 
 
-def _accept(
-    listener: socket.socket, context: ssl.SSLContext, rate: float, seconds: float
-) -> None:
+def _accept(listener: socket.socket, context: ssl.SSLContext, rate: float, seconds: float) -> None:
     while True:
         connection, _ = listener.accept()
         args = (connection, context, rate, seconds)
