@@ -155,6 +155,7 @@ def build(
     top = arrange.test_group(flags, faults, gaps, builder.fault_ticks, builder.mark_ticks, until)
     moments += builder.moments
     moments += [_broken(each, number) for number, each in enumerate(flags, start=1)]
+    groups = slim.folded(groups, (flag.lane for flag in flags))
     shown, omitted = slim.slim((top, *groups) if top.lanes else groups, builder.notes)
     return Timeline(
         title=title,

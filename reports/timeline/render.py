@@ -19,7 +19,16 @@ from reports.timeline.build import build
 from reports.timeline.model import Group, Lane, Segment, Span, Tick, Timeline
 
 #: in the order in which they are put together; they share one scope
-_SCRIPTS = ("data.js", "looks.js", "view.js", "paint.js", "lanes.js", "details.js", "input.js")
+_SCRIPTS = (
+    "data.js",
+    "looks.js",
+    "view.js",
+    "paint.js",
+    "lanes.js",
+    "details.js",
+    "input.js",
+    "start.js",
+)
 _STYLES = ("page.css", "lanes.css")
 #: facts in the order of the header line; any others follow
 _FACTS = ("kubernetes", "operator", "scheduler", "framework", "provider", "topology")

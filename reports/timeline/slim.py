@@ -13,6 +13,8 @@ _MOST_NOTES = 60_000
 #: small changes (marks without a change of state) on a page, and per lane
 _MOST_CHANGES, _MOST_PER_LANE = 6_000, 400
 _MOST_MOMENTS = 400
+#: lanes that are open at first, when they are in several groups of more than a few
+_MOST_OPEN, _FEW_LANES = 300, 8
 _SMALL = frozenset({"change", "event"})
 _RANK = {"bad": 0, "fault": 1, "gap": 1, "good": 2, "info": 3}
 
@@ -72,6 +74,19 @@ def slim(groups: Sequence[Group], notes: Notes) -> tuple[tuple[Group, ...], int]
             lanes_.append(lane)
         made.append(replace(group, lanes=tuple(lanes_)))
     return tuple(made), omitted
+
+
+def folded(groups: Sequence[Group], wanted: Iterable[str]) -> tuple[Group, ...]:
+    """Where there are very many lanes in several groups, only those with a *wanted* lane are open.
+
+    A closed group still has its line, which sums it up.
+    """
+    found = set(wanted)
+    many = [group for group in groups if group.open and len(group.lanes) > _FEW_LANES]
+    if len(many) < 2 or sum(len(group.lanes) for group in many) <= _MOST_OPEN:
+        return tuple(groups)
+    close = {group.id for group in many if not any(lane.id in found for lane in group.lanes)}
+    return tuple(replace(group, open=group.open and group.id not in close) for group in groups)
 
 
 def moments(found: Iterable[Moment]) -> tuple[Moment, ...]:

@@ -1,4 +1,4 @@
-// Mouse, touch, keyboard, and the beginning.
+// Mouse, touch, keyboard.
 const xAt = (clientX, canvas) => {
   const box = canvas.getBoundingClientRect();
   return view.x0 + ((clientX - box.left) / box.width) * (view.x1 - view.x0);
@@ -251,68 +251,3 @@ document.addEventListener("keydown", (event) => {
   const typing = event.target.closest?.("input, select, textarea");
   if (!typing && onKey(event)) event.preventDefault();
 });
-
-// legend: the looks that this page has
-function legend() {
-  const states = new Set(), kinds = new Set();
-  for (const lane of lanes) {
-    for (const row of lane.rows) for (const each of row.segments) states.add(`${lane.kind === "Pod" || lane.kind === "Node" ? lane.kind : lane.kind === "faults" || lane.kind === "gaps" ? "Marks" : PHASE_KINDS.has(lane.kind) ? "Group" : row.look === "thin" ? "Job" : ""}|${each.state}|${lane.kind}`);
-    for (const each of lane.ticks) kinds.add(each.kind);
-  }
-  const TRAINING = ["starting", "training", "stalled", "silent", "ending"];
-  const order = Object.keys(LOOKS);
-  const sections = { Pod: "Pods: the taller, the nearer to work", Training: "Training programs, under each pod", Job: "Conditions of jobs", Group: "Group objects", Node: "Nodes", Marks: "Across lanes", ticks: "Marks" };
-  const found = Object.fromEntries(Object.keys(sections).map((each) => [each, []]));
-  for (const each of states) {
-    const [section, state, kind] = each.split("|");
-    const where = TRAINING.includes(state) ? "Training" : section;
-    if (found[where] && !found[where].some((one) => one.state === state)) found[where].push({ state, kind });
-  }
-  for (const list_ of Object.values(found)) list_.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
-  found.ticks = Object.keys(MARKS).filter((kind) => kinds.has(kind)).map((mark) => ({ mark, state: MARKS[mark].words }));
-  $("legend").replaceChildren(...Object.entries(sections).filter(([key]) => found[key].length).map(([key, title]) => {
-    const box = element("div");
-    box.append(element("b", "", title));
-    for (const { state, kind, mark } of found[key]) {
-      const entry = element("span"), swatch = element("canvas");
-      const g = ready(swatch, 26, 14);
-      if (mark === "violation") drawFlag(g, 1, 20, 1, 12, false);
-      else if (mark) drawMark(g, mark, 13, 7, 4.5, false);
-      else fillLook(g, lookOf(state, kind), 1, 1, 24, 12);
-      entry.append(swatch, state);
-      box.append(entry);
-    }
-    return box;
-  }));
-}
-const PHASE_KINDS = new Set(["PodGroup", "Workload", "PodDisruptionBudget"]);
-
-function restyle() {
-  readColours();
-  legend();
-  repaint();
-}
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", restyle);
-new ResizeObserver(() => { wide = 0; repaint(); }).observe(list);
-const PRINTED = 1000 - 214; // as wide as the lanes are in the print styles
-addEventListener("beforeprint", () => {
-  printing = true;
-  document.documentElement.dataset.theme = "light";
-  wide = PRINTED;
-  restyle();
-  for (const line of lines.values()) paintLine(line, 2);
-  paintRulers();
-});
-addEventListener("afterprint", () => {
-  printing = false;
-  delete document.documentElement.dataset.theme;
-  wide = 0;
-  restyle();
-});
-
-build();
-readColours();
-setDensity(lanes.filter((lane) => lane.kind === "Pod").length > 48 ? "compact" : "roomy");
-legend();
-paintRulers();
-goToHash();

@@ -180,6 +180,20 @@ function paintRulers() {
   }
   paintOverview();
 }
+// The pods of all jobs together, as one chart; null where there is none.
+const allPods = (() => {
+  const charts = lanes.filter((lane) => lane.kind === "pods").map((lane) => lane.chart);
+  if (charts.length < 2) return charts[0] ? { ...charts[0], limits: [] } : null;
+  const now = charts.map(() => []), total = charts[0].series.map(() => 0);
+  const steps = charts.flatMap((chart, index) => chart.points.map((point) => [index, point]));
+  steps.sort((a, b) => a[1][0] - b[1][0]);
+  const points = steps.map(([index, [x, ...numbers]]) => {
+    numbers.forEach((value, i) => { total[i] += value - (now[index][i] ?? 0); });
+    now[index] = numbers;
+    return [x, ...total];
+  });
+  return { ...charts[0], limits: [], points };
+})();
 // All of the test in small: pods by state, faults, violations, and what of it is shown.
 function paintOverview() {
   const canvas = $("overview"), w = canvas.clientWidth, h = 26;
@@ -188,9 +202,8 @@ function paintOverview() {
   const to = (x) => ((x - fitted.x0) / (fitted.x1 - fitted.x0)) * w;
   g.fillStyle = paint.faint;
   g.fillRect(0, 0, w, h - 2);
-  const most = lanes.filter((lane) => lane.kind === "pods");
   g.globalAlpha = 0.85;
-  if (most.length) drawChart(g, { ...most[0].chart, limits: [] }, 3, h - 7, to, w);
+  if (allPods) drawChart(g, allPods, 3, h - 7, to, w);
   else groups.filter((group) => group.summary.length).slice(0, 3).forEach((group, i) =>
     drawRow(g, { segments: group.summary }, "job", 4 + i * 7, 6, to, w, 0, true));
   g.globalAlpha = 1;

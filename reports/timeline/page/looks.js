@@ -51,8 +51,9 @@ const PHASE_LOOKS = {
 };
 const OTHER = { fill: "created" };
 
+const isGroup = (kind) => kind === "PodGroup" || kind === "Workload" || kind === "PodDisruptionBudget";
 function lookOf(state, kind) {
-  if (kind === "PodGroup" || kind === "Workload" || kind === "PodDisruptionBudget") {
+  if (isGroup(kind)) {
     const meaning = Object.keys(PHASES).find((each) => PHASES[each].includes(state));
     return meaning ? PHASE_LOOKS[meaning] : OTHER;
   }
