@@ -7,6 +7,7 @@ with Recorder(kube, path, run="r", cluster="c", kinds=[Kind(...)]) as recorder:
 """
 
 from oracles.recorder.api import KINDS, Api, Kind, Stream
+from oracles.recorder.desk import Desk, Remote
 from oracles.recorder.recorder import Notes, Recorder, Statistics
 
-__all__ = ["KINDS", "Api", "Kind", "Notes", "Recorder", "Statistics", "Stream"]
+__all__ = ["KINDS", "Api", "Desk", "Kind", "Notes", "Recorder", "Remote", "Statistics", "Stream"]
