@@ -11,14 +11,26 @@ the ``seq`` and times of the event that last showed it, and the gaps that were o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from oracles.history import ADDED, BEGIN, DELETED, END, FAULT, GAP, MARK, PROGRESS, WATCH
+from oracles.history import (
+    ADDED,
+    BEGIN,
+    DELETED,
+    END,
+    FAULT,
+    GAP,
+    MARK,
+    PROGRESS,
+    TEST_END,
+    TEST_START,
+    WATCH,
+)
 from oracles.reading import Damage, History, Rough
 
 #: kinds that tell of what happened, not of what is there: no part of a state
@@ -48,12 +60,14 @@ def cut(
     namespaces: Iterable[str],
     start: int,
     end: int | None = None,
+    facts: Mapping[str, Any] | None = None,
 ) -> Slice:
     """Write the part of *history* from event *start* to event *end* that is about a test.
 
     Args:
         namespaces: the test's, the operator's, the scheduler's.
         end: None for the end of the file.
+        facts: what else there is to know of the test; in the slice's header.
 
     Raises:
         HistoryError: *history* cannot be read.
@@ -74,8 +88,8 @@ def cut(
     with into.open("wb") as file:
 
         def begin(started: float) -> int:
-            facts = {**whole.header.facts, "slice": {**about, "started": started}}
-            file.write(encode(msgspec.structs.replace(whole.header, facts=facts)) + b"\n")
+            known = {**whole.header.facts, **(facts or {}), "slice": {**about, "started": started}}
+            file.write(encode(msgspec.structs.replace(whole.header, facts=known)) + b"\n")
             events = state.events()
             file.writelines(encode(event) + b"\n" for event in events)
             return len(events)
@@ -97,6 +111,21 @@ def cut(
         if not begun:
             found = begin(whole.last)
     return Slice(into, found, inside, tuple(whole.damage))
+
+
+def bounds(history: History, test: str) -> tuple[int, int | None] | None:
+    """Where a test starts and ends, by its marks; no end where its process died.
+
+    None when it never started. Of a test that was run several times: the last.
+    """
+    start, end = 0, None
+    for event in history.rough():
+        if event.source == MARK and event.name == test:
+            if event.type == TEST_START:
+                start, end = event.seq, None
+            elif event.type == TEST_END:
+                end = event.seq
+    return (start, end) if start else None
 
 
 class _State:
