@@ -19,6 +19,8 @@ from oracles.invariants.world import ANY, World
 from oracles.known import KnownFault, KnownFaults, known
 from oracles.outcome import Outcome, combine
 
+Feed = Callable[[Event], None]
+
 #: seconds by which a watch may lag before what depends on the order of kinds is doubted
 LAG = 2.0
 
@@ -218,11 +220,13 @@ def judge(
     world = World(origin=float((facts.get("slice") or {}).get("started") or 0.0))
     rules: list[Invariant] = list((invariants or make)(world, figures))
     fed = _Feeds(rules)
-    watched, sources, pods = fed.kinds, fed.sources, fed.kinds.get("Pod", ())
+    watched, sources = fed.kinds, fed.sources
+    pods: dict[int, Sequence[Feed]] = {}  # by what changed; few combinations ever occur
     gaps = _Gaps()
     see = world.feed
     count, start, last = 0, None, None
-    nobody: tuple[Any, ...] = ()
+    nobody: Sequence[Feed] = ()
+    feeds: Sequence[Feed] | None
     for event in events:
         count += 1
         if start is None:
@@ -230,10 +234,15 @@ def judge(
         last = event
         see(event)
         if event.source == WATCH:
-            changed = world.changed
-            for wants, feed in pods if event.kind == "Pod" else watched.get(event.kind, nobody):
-                if changed & wants:
-                    feed(event)
+            if event.kind == "Pod":
+                changed = world.changed
+                feeds = pods.get(changed)
+                if feeds is None:
+                    feeds = pods[changed] = fed.for_pod(changed)
+            else:
+                feeds = watched.get(event.kind, nobody)
+            for feed in feeds:
+                feed(event)
         else:
             if event.source == GAP:
                 gaps.feed(event)
@@ -255,18 +264,22 @@ class _Feeds:
     """Who is fed with what."""
 
     def __init__(self, rules: Sequence[Invariant]) -> None:
-        self.kinds: dict[str, list[tuple[int, Callable[[Event], None]]]] = {}
-        self.sources: dict[str, list[Callable[[Event], None]]] = {}
+        self.kinds: dict[str, list[Feed]] = {}
+        self.sources: dict[str, list[Feed]] = {}
+        self._pods: list[tuple[int, Feed]] = []
         for rule in rules:
-            wants = getattr(rule, "wants", ANY)
             for kind in rule.kinds:
                 source, sign, name = kind.partition(":")
                 if sign and source == "source":
                     self.sources.setdefault(name, []).append(rule.feed)
+                elif kind == "Pod":
+                    self._pods.append((getattr(rule, "wants", ANY), rule.feed))
                 else:
-                    self.kinds.setdefault(kind, []).append(
-                        (wants if kind == "Pod" else ANY, rule.feed)
-                    )
+                    self.kinds.setdefault(kind, []).append(rule.feed)
+
+    def for_pod(self, changed: int) -> list[Feed]:
+        """Those that want to know of such changes of a pod."""
+        return [feed for wants, feed in self._pods if changed & wants]
 
 
 class _Gaps:

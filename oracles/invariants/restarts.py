@@ -141,7 +141,7 @@ class Restarts(Rule):
         restart, agent = line.get("restart"), line.get("agent_pid")
         if restart is None or agent is None:
             return
-        key = self.world.job_of_line(event)
+        key = self.world.line_job
         known = self._jobs.setdefault(key, _Restarts())
         who = (event.uid or line.get("pod_uid", ""), agent, line.get("agent_start", 0))
         before = known.agents.get(who)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from oracles import relations
-from oracles.history import DELETED, FAULT, WATCH, Event
+from oracles.history import DELETED, FAULT, PROGRESS, WATCH, Event
 from oracles.invariants.uptime import Uptime
 from oracles.relations import TERMINAL
 
@@ -62,6 +62,7 @@ class Pod:
         "name",
         "namespace",
         "node",
+        "owner",
         "phase",
         "replica",
         "restarts",
@@ -78,7 +79,7 @@ class Pod:
         self.name = event.name
         self.labels: Mapping[str, str] = metadata.get("labels") or _NOTHING
         self.replica, self.index = relations.replica(self.labels)
-        owner = relations.owner(obj)
+        owner = self.owner = relations.owner(obj)
         self.job = owner.uid if owner is not None and owner.kind in relations.JOB_KINDS else ""
         self.group = relations.group_name(obj)
         self.gpus = relations.gpus(obj)
@@ -212,6 +213,8 @@ class World:
         pod: the pod that the last event was about.
         category: its category before the event.
         jobs: by uid; ``job`` is the one that the last event was about.
+        line_job: the job that the last progress line's process worked for: its uid, or else
+            ``NAMESPACE/NAME``.
     """
 
     def __init__(self, origin: float = 0.0) -> None:
@@ -224,6 +227,7 @@ class World:
         self.nodes: dict[str, Node] = {}
         self.jobs: dict[str, Job] = {}
         self.job: Job | None = None
+        self.line_job = ""
         #: pods of a job, by its uid and theirs
         self.members: dict[str, dict[str, Pod]] = {}
         #: pods whose label names a job, by namespace and that name, and by their uid
@@ -252,8 +256,18 @@ class World:
                 self.changed = TOUCHED
             return
         self.changed = TOUCHED
-        if source == FAULT:
+        if source == PROGRESS:
+            job = self._ran.get(event.uid)
+            # of a pod that was never seen only the name says it: NAME-TYPE-INDEX
+            self.line_job = job or f"{event.namespace}/{event.name.rsplit('-', 2)[0]}"
+        elif source == FAULT:
             self._fault(event)
+
+    def owner(self, event: Event) -> relations.Owner | None:
+        """Who owns the object that the last event was about."""
+        if event.kind == "Pod" and self.pod is not None:
+            return self.pod.owner
+        return relations.owner(event.object)
 
     def up(self, role: str, start: float, end: float) -> float:
         """The longest stretch (seconds) between *start* and *end* in which *role* was there.
@@ -435,14 +449,6 @@ class World:
         while self._ended and self._ended[0][0] < self.now - LINES_LATE:
             for pod in self._ran_of.pop(self._ended.popleft()[1], ()):
                 self._ran.pop(pod, None)
-
-    def job_of_line(self, event: Event) -> str:
-        """The job that a progress line's process worked for: its uid, or else a name for it."""
-        job = self._ran.get(event.uid)
-        if job is not None:
-            return job
-        # a pod that was never seen: NAME-TYPE-INDEX
-        return f"{event.namespace}/{event.name.rsplit('-', 2)[0]}"
 
     # what stops clocks -------------------------------------------------------------------------
 
