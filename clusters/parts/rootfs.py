@@ -80,7 +80,7 @@ def _make(name: str, target: Path, detail: Callable[[str], None]) -> None:
     root = target / "root"
     try:
         run_logged(
-            [_debootstrap(), "--variant=minbase", f"--include={','.join(PACKAGES[name])}",
+            [*_alone(), _debootstrap(), "--variant=minbase", f"--include={','.join(PACKAGES[name])}",
              pins().debian, str(root)],
             log, timeout=1800, env={"DEBIAN_FRONTEND": "noninteractive"}, detail=detail,
         )  # fmt: skip
@@ -99,6 +99,16 @@ def _make(name: str, target: Path, detail: Callable[[str], None]) -> None:
         timeout=600,
     )  # fmt: skip
     shutil.rmtree(root)
+
+
+def _alone() -> list[str]:
+    """What gives debootstrap processes and mounts of its own, which all go when it is killed."""
+    command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    try:
+        run([*command, "true"], timeout=20)
+    except CommandError:
+        return []  # its pieces may then go on for a while, in a folder that nobody looks at
+    return command
 
 
 def _debootstrap() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +31,8 @@ def create(
         run_logged(
             [str(program), "create", "cluster", "--name", PREFIX + name, "--retain",
              "--config", str(folder / "kind.yaml"), "--kubeconfig", str(folder / "kubeconfig")],
-            log, timeout=CREATE_TIMEOUT, env=docker.env(), detail=detail,
+            log, timeout=CREATE_TIMEOUT, env=docker.env(),
+            detail=lambda line: detail(_plain(line)),
             # its `docker run` commands must end by themselves: see containers.remove
             group=False,
         )  # fmt: skip
@@ -44,6 +46,11 @@ def create(
             hint=f"python -m clusters doctor; kind's whole log is {kept}",
         ) from error
     os.chmod(folder / "kubeconfig", 0o600)
+
+
+def _plain(line: str) -> str:
+    """A line of kind without its pictures."""
+    return re.sub(r"[^\x20-\x7e]+", "", line).strip(" .")
 
 
 def reason(error: CommandError) -> str:
