@@ -80,8 +80,8 @@ def _make(name: str, target: Path, detail: Callable[[str], None]) -> None:
     root = target / "root"
     try:
         run_logged(
-            [*_alone(), _debootstrap(), "--variant=minbase", f"--include={','.join(PACKAGES[name])}",
-             pins().debian, str(root)],
+            [*_alone(), _debootstrap(), "--variant=minbase",
+             f"--include={','.join(PACKAGES[name])}", pins().debian, str(root)],
             log, timeout=1800, env={"DEBIAN_FRONTEND": "noninteractive"}, detail=detail,
         )  # fmt: skip
     except CommandError as error:

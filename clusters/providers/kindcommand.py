@@ -60,4 +60,6 @@ def reason(error: CommandError) -> str:
     if not starts:
         return str(error).splitlines()[0]
     told = [line.removeprefix("ERROR: ") for line in lines[starts[-1] :]]
-    return " ".join(dict.fromkeys(told))[:600]
+    text = " ".join(dict.fromkeys(told))
+    # `docker run` and its twenty options are in the log; why it failed stands behind them
+    return re.sub(r'command "(\S+ \S+).*?" failed', r'"\1 ..." failed', text)[:600]

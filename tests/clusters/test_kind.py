@@ -519,6 +519,10 @@ def test_kinds_reason_is_told_and_its_log_is_kept(docker: Docker, program: Path)
     ("output", "told"),
     [
         ("noise\nERROR: a\nERROR: b\nb's output\n", "b b's output"),
+        (
+            'ERROR: no: command "docker run -a "b c" x" failed with error: 125\n\nOutput: taken\n',
+            'no: "docker run ..." failed with error: 125 Output: taken',
+        ),
         ("", "kind: no end after 300 s"),
         ("just noise", "kind: no end after 300 s"),
     ],
