@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from oracles import relations
 from oracles.history import FAULT, Event
+from oracles.invariants.records import Job
 from oracles.invariants.rule import LAST, Rule
-from oracles.invariants.world import GONE, Job
+from oracles.invariants.world import GONE
 
 
 class _Progress:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from oracles import relations
 from oracles.history import Event
+from oracles.invariants.records import Job
 from oracles.invariants.rule import LAST, Rule
-from oracles.invariants.world import GONE, PHASE, RESTARTS, Job
+from oracles.invariants.world import GONE, PHASE, RESTARTS
 
 #: failures that a violation cites
 CITE = 16

@@ -202,6 +202,14 @@ def test_a_known_fault_does_not_hide_a_new_one_beside_it() -> None:
     assert [v.invariant for v in judgement.violations] == ["placement"]
 
 
+def test_a_known_fault_does_not_hide_that_something_was_missed() -> None:
+    h = _bad()
+    h.gap("Pod", 5)
+    judgement = h.judge().but_known({"coscheduling": "0.28.9"}, faults=_known())
+
+    assert judgement.outcome is Outcome.INCONCLUSIVE
+
+
 # slices, namespaces, foreign invariants
 
 
