@@ -117,11 +117,13 @@ class Judgement:
         """
         if self.violations:
             return Outcome.FAIL
-        outcomes = [f.outcome for f in self.findings]
+        outcomes: set[Outcome] = {f.outcome for f in self.findings}
         if self.excused:
             # what a published fault explains must not hide what was missed beside it
-            outcomes = [o for o in outcomes if o is not Outcome.FAIL] + [Outcome.KNOWN]
-            outcomes += [Outcome.INCONCLUSIVE for f in self.findings if f.doubtful]
+            outcomes.discard(Outcome.FAIL)
+            outcomes.add(Outcome.KNOWN)
+            if any(f.doubtful for f in self.findings):
+                outcomes.add(Outcome.INCONCLUSIVE)
         return combine(outcomes)
 
     def reasons(self) -> list[str]:
