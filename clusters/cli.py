@@ -152,9 +152,7 @@ def prepare(kubernetes: Versions = None) -> None:
     parts.source()
     doctor.preflight()
     programs = [name for name, program in pins.pins().programs.items() if program.images]
-    if not plan.announce(versions, programs):
-        say("all parts are here")
-        return
+    plan.announce(versions, programs)
     parts.host_binary("kind")
     for version in versions:
         parts.node_image(version)
@@ -162,6 +160,7 @@ def prepare(kubernetes: Versions = None) -> None:
     for name in programs:
         for image in pins.pins().programs[name].images:
             parts.image(name, None, image)
+    say("all parts are here")
 
 
 @app.command()

@@ -8,7 +8,7 @@ unless the gap lies between the events that prove it, and what was missed there 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from oracles.graces import Graces, graces
@@ -16,166 +16,14 @@ from oracles.history import BEGIN, END, GAP, RESUMED, WATCH, Event
 from oracles.invariants import ALL, make
 from oracles.invariants.base import Invariant, Violation
 from oracles.invariants.world import ANY, World
-from oracles.known import KnownFault, KnownFaults, known
-from oracles.outcome import Outcome, combine
+from oracles.judgement import Finding, Gap, Judgement, tell
+
+__all__ = ["Finding", "Gap", "Judgement", "judge", "kinds", "systems", "tell"]
+
+Feed = Callable[[Event], None]
 
 #: seconds by which a watch may lag before what depends on the order of kinds is doubted
 LAG = 2.0
-
-
-@dataclass(frozen=True)
-class Gap:
-    """A time in which events of a kind were, or may have been, missed, or came late.
-
-    Attributes:
-        kind: "" for all kinds.
-        first, last: numbers of the events that frame it; *last* is 0 while it is open.
-        start, end: monotonic seconds.
-        late: nothing was missed, but it came late.
-    """
-
-    kind: str
-    first: int
-    last: int
-    start: float
-    end: float
-    late: bool = False
-
-    def touches(self, kinds: frozenset[str]) -> bool:
-        """Whether one of *kinds* fell into it."""
-        return not self.kind or self.kind in kinds
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What one invariant found.
-
-    Attributes:
-        judged: how many times it had something to judge; 0: *not exercised*.
-        violations: those that stand.
-        unsure: those that what fell into a gap might excuse.
-        gaps: gaps in what it depends on.
-        untold: violations beyond those that are told in full.
-    """
-
-    invariant: str
-    behaviour: str
-    judged: int
-    violations: tuple[Violation, ...] = ()
-    unsure: tuple[Violation, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-    untold: int = 0
-
-    @property
-    def exercised(self) -> bool:
-        """Whether it had anything to judge."""
-        return self.judged > 0
-
-    @property
-    def outcome(self) -> Outcome:
-        """FAIL, INCONCLUSIVE, PASS; NOT_APPLICABLE when nothing was there to judge."""
-        if self.violations:
-            return Outcome.FAIL
-        if self.unsure or any(not gap.late for gap in self.gaps):
-            return Outcome.INCONCLUSIVE
-        return Outcome.PASS if self.exercised else Outcome.NOT_APPLICABLE
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What a history means.
-
-    Attributes:
-        findings: of each invariant.
-        events: how many events were judged.
-        start, end: monotonic seconds of the first and the last one.
-        gaps: all of them.
-        excused: violations that published faults explain, with those.
-    """
-
-    findings: tuple[Finding, ...]
-    events: int
-    start: float
-    end: float
-    gaps: tuple[Gap, ...] = ()
-    excused: tuple[tuple[Violation, KnownFault], ...] = field(default=())
-
-    @property
-    def violations(self) -> list[Violation]:
-        """All that stand and that no published fault explains, by time."""
-        excused = {id(violation) for violation, _ in self.excused}
-        found = [v for f in self.findings for v in f.violations if id(v) not in excused]
-        return sorted(found, key=lambda v: v.t)
-
-    @property
-    def unsure(self) -> list[Violation]:
-        """All that what fell into a gap might excuse."""
-        return sorted((v for f in self.findings for v in f.unsure), key=lambda v: v.t)
-
-    @property
-    def not_exercised(self) -> list[str]:
-        """Names of the invariants that had nothing to judge."""
-        return [f.invariant for f in self.findings if not f.exercised]
-
-    @property
-    def outcome(self) -> Outcome:
-        """Of all invariants together.
-
-        A history with a gap is INCONCLUSIVE even where no invariant had anything to judge.
-        """
-        if self.violations:
-            return Outcome.FAIL
-        outcomes = [
-            Outcome.KNOWN if f.outcome is Outcome.FAIL else f.outcome for f in self.findings
-        ]
-        return combine(outcomes)
-
-    def reasons(self) -> list[str]:
-        """Why it is not PASS, a line each."""
-        lines = [tell(v) for v in self.violations]
-        lines += [f"{tell(v)} (known: {k.id}, {k.link})" for v, k in self.excused]
-        lines += [f"{tell(v)} (something was missed meanwhile)" for v in self.unsure]
-        for gap in self.gaps:
-            if not gap.late:
-                what = gap.kind or "all kinds"
-                lines.append(
-                    f"events of {what} were missed for {gap.end - gap.start:.1f} s "
-                    f"(events {gap.first} to {gap.last or 'the end'})"
-                )
-        return lines
-
-    def but_known(
-        self,
-        versions: Mapping[str, str],
-        *,
-        case: str = "",
-        faults: KnownFaults | None = None,
-    ) -> Judgement:
-        """The same, with what published faults of these *versions* explain taken off.
-
-        A fault explains violations of its own behaviour only, and of one behaviour all or none.
-        """
-        faults = faults if faults is not None else known()
-        by_behaviour: dict[str, list[Violation]] = {}
-        for finding in self.findings:
-            for violation in finding.violations:
-                by_behaviour.setdefault(violation.behaviour, []).append(violation)
-        excused = []
-        for behaviour, own in by_behaviour.items():
-            texts = [f"{v.signature}: {v.message}" for v in own]
-            entry = faults.match(behaviour, case, versions, texts)
-            if entry is not None:
-                excused += [(violation, entry) for violation in own]
-        return replace(self, excused=tuple(excused))
-
-
-def tell(violation: Violation) -> str:
-    """A violation in a line: who, what, which promise, which events."""
-    events = ", ".join(map(str, violation.events))
-    return (
-        f"{violation.subject}: {violation.message} "
-        f"[{violation.behaviour} {violation.invariant}; events {events or 'none'}]"
-    )
 
 
 def kinds() -> frozenset[str]:
@@ -218,11 +66,13 @@ def judge(
     world = World(origin=float((facts.get("slice") or {}).get("started") or 0.0))
     rules: list[Invariant] = list((invariants or make)(world, figures))
     fed = _Feeds(rules)
-    watched, sources, pods = fed.kinds, fed.sources, fed.kinds.get("Pod", ())
+    watched, sources = fed.kinds, fed.sources
+    pods: dict[int, Sequence[Feed]] = {}  # by what changed; few combinations ever occur
     gaps = _Gaps()
     see = world.feed
     count, start, last = 0, None, None
-    nobody: tuple[Any, ...] = ()
+    nobody: Sequence[Feed] = ()
+    feeds: Sequence[Feed] | None
     for event in events:
         count += 1
         if start is None:
@@ -230,10 +80,15 @@ def judge(
         last = event
         see(event)
         if event.source == WATCH:
-            changed = world.changed
-            for wants, feed in pods if event.kind == "Pod" else watched.get(event.kind, nobody):
-                if changed & wants:
-                    feed(event)
+            if event.kind == "Pod":
+                changed = world.changed
+                feeds = pods.get(changed)
+                if feeds is None:
+                    feeds = pods[changed] = fed.for_pod(changed)
+            else:
+                feeds = watched.get(event.kind, nobody)
+            for feed in feeds:
+                feed(event)
         else:
             if event.source == GAP:
                 gaps.feed(event)
@@ -255,18 +110,22 @@ class _Feeds:
     """Who is fed with what."""
 
     def __init__(self, rules: Sequence[Invariant]) -> None:
-        self.kinds: dict[str, list[tuple[int, Callable[[Event], None]]]] = {}
-        self.sources: dict[str, list[Callable[[Event], None]]] = {}
+        self.kinds: dict[str, list[Feed]] = {}
+        self.sources: dict[str, list[Feed]] = {}
+        self._pods: list[tuple[int, Feed]] = []
         for rule in rules:
-            wants = getattr(rule, "wants", ANY)
             for kind in rule.kinds:
                 source, sign, name = kind.partition(":")
                 if sign and source == "source":
                     self.sources.setdefault(name, []).append(rule.feed)
+                elif kind == "Pod":
+                    self._pods.append((getattr(rule, "wants", ANY), rule.feed))
                 else:
-                    self.kinds.setdefault(kind, []).append(
-                        (wants if kind == "Pod" else ANY, rule.feed)
-                    )
+                    self.kinds.setdefault(kind, []).append(rule.feed)
+
+    def for_pod(self, changed: int) -> list[Feed]:
+        """Those that want to know of such changes of a pod."""
+        return [feed for wants, feed in self._pods if changed & wants]
 
 
 class _Gaps:

@@ -59,7 +59,7 @@ CONTROLLERS: tuple[tuple[str, str, str], ...] = (
     # label, value, role
     ("control-plane", "kubeflow-training-operator", "operator"),  # overlays/standalone of 1.8.1
     ("component", "scheduler", "scheduler"),  # scheduler-plugins' chart and manifests
-    ("component", "kube-scheduler", "scheduler"),  # kubeadm's static pod
+    ("component", "kube-scheduler", "kube-scheduler"),  # kubeadm's static pod
     ("app", "volcano-scheduler", "scheduler"),  # installer/ of Volcano
 )
 
@@ -198,7 +198,11 @@ def selector(text: str) -> frozenset[tuple[str, str]]:
 
 
 def controller_role(labels: Mapping[str, str]) -> str:
-    """``operator`` or ``scheduler`` for a pod of a product that is under test, else ""."""
+    """Role in CONTROLLERS of a pod of a product whose promises are judged; "" of any other pod.
+
+    The cluster's own scheduler has a role of its own: a gang scheduler beside it can be away while
+    it is there.
+    """
     for label, value, role in CONTROLLERS:
         if labels.get(label) == value:
             return role

@@ -29,6 +29,10 @@ from clusters.progress import say, step
 PULL_TIMEOUT = 300.0
 
 
+#: names an image for pods of ours: any with a shell, GNU coreutils and a CPython's libraries
+BASE_VARIABLE = "MUSTER_BASE_IMAGE"
+
+
 class Source(StrEnum):
     """Where parts come from."""
 
@@ -60,8 +64,19 @@ def node_image(kubernetes: str) -> str:
     )
 
 
+def use_published_base() -> None:
+    """Run pods of ours in a published image: somebody's nodes cannot be given one of ours.
+
+    Through the environment, so that processes started from here do the same; an image that the
+    user named there already is left.
+    """
+    os.environ.setdefault(BASE_VARIABLE, pins.pins().base.pull)
+
+
 def base_image() -> str:
-    """Reference of the image that pods of ours run in, in the engine."""
+    """Reference of the image that pods of ours run in; in the engine, unless one was named."""
+    if named := os.environ.get(BASE_VARIABLE):
+        return named
     return _obtain(
         "image base",
         images.base_reference(),

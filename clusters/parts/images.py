@@ -12,7 +12,7 @@ from clusters.parts import archive, gobuild, pins, rootfs
 
 def base_reference() -> str:
     """The name of the built image that pods of ours run in."""
-    return f"muster/base:{cache.key(list(rootfs.PACKAGES['base']), pins.pins().debian, 1)}"
+    return f"muster/base:{cache.key(rootfs.inputs('base'))}"
 
 
 def program_reference(name: str, image: str, version: str) -> str:

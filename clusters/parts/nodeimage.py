@@ -44,7 +44,7 @@ def reference(kubernetes: str) -> str:
     key = cache.key(
         RECIPE, pins.kubernetes_program(kubernetes).key, pin.tags.model_dump(),
         [pins.program(name).key for name in ("etcd", "coredns", "cni-plugins", "kind")],
-        list(rootfs.PACKAGES["node"]), list(rootfs.PACKAGES["base"]), pins.pins().debian,
+        rootfs.inputs("node"), rootfs.inputs("base"),
     )  # fmt: skip
     return f"muster/node:v{kubernetes}-{key}"
 

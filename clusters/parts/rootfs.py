@@ -24,7 +24,7 @@ PACKAGES = {
     "base": (
         "libssl3", "libffi8", "libsqlite3-0", "libbz2-1.0", "liblzma5", "zlib1g", "libreadline8",
         "libgomp1", "libstdc++6", "libuuid1", "iptables", "conntrack", "kmod", "iproute2",
-        "procps",
+        "procps", "busybox",
     ),
     # what kind's own base image installs, less network storage, plus Debian's container runtime
     "node": (
@@ -33,6 +33,12 @@ PACKAGES = {
         "ca-certificates", "procps", "socat", "hostname", "containerd", "runc", "bash",
     ),
 }  # fmt: skip
+
+#: root file system -> link -> what it leads to
+LINKS = {
+    # an operator's init containers wait for a name with it; Debian's own brings 10 MB along
+    "base": {"usr/local/bin/nslookup": "/bin/busybox"},
+}
 
 _CLEAN = (
     "var/cache/apt",
@@ -45,9 +51,12 @@ _CLEAN = (
 
 def folder(name: str) -> Path:
     """Where the tar of a root file system lies when it is made."""
-    suite = pins().debian
-    content = cache.key(suite, sorted(PACKAGES[name]), 1)
-    return cache.root() / "rootfs" / f"{name}-{suite}-{content}"
+    return cache.root() / "rootfs" / f"{name}-{pins().debian}-{cache.key(inputs(name))}"
+
+
+def inputs(name: str) -> list[object]:
+    """What decides a root file system, for content keys."""
+    return [pins().debian, sorted(PACKAGES[name]), LINKS.get(name, {}), 1]
 
 
 def made(name: str) -> bool:
@@ -80,8 +89,8 @@ def _make(name: str, target: Path, detail: Callable[[str], None]) -> None:
     root = target / "root"
     try:
         run_logged(
-            [_debootstrap(), "--variant=minbase", f"--include={','.join(PACKAGES[name])}",
-             pins().debian, str(root)],
+            [*_alone(), _debootstrap(), "--variant=minbase",
+             f"--include={','.join(PACKAGES[name])}", pins().debian, str(root)],
             log, timeout=1800, env={"DEBIAN_FRONTEND": "noninteractive"}, detail=detail,
         )  # fmt: skip
     except CommandError as error:
@@ -90,6 +99,8 @@ def _make(name: str, target: Path, detail: Callable[[str], None]) -> None:
         for item in (root / path).glob("*"):
             real_folder = item.is_dir() and not item.is_symlink()
             shutil.rmtree(item) if real_folder else item.unlink()
+    for link, target_of in LINKS.get(name, {}).items():
+        (root / link).symlink_to(target_of)
     detail("packing")
     # numeric owners: the names of this host mean nothing in there
     run(
@@ -99,6 +110,16 @@ def _make(name: str, target: Path, detail: Callable[[str], None]) -> None:
         timeout=600,
     )  # fmt: skip
     shutil.rmtree(root)
+
+
+def _alone() -> list[str]:
+    """What gives debootstrap processes and mounts of its own, which all go when it is killed."""
+    command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    try:
+        run([*command, "true"], timeout=20)
+    except CommandError:
+        return []  # its pieces may then go on for a while, in a folder that nobody looks at
+    return command
 
 
 def _debootstrap() -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from oracles.history import Event
+from oracles.invariants.records import Job, Pod
 from oracles.invariants.rule import LAST, Rule
-from oracles.invariants.world import DELETING, GONE, MADE, PHASE, Job, Pod
+from oracles.invariants.world import DELETING, GONE, MADE, PHASE
 
 WORKER = "worker"
 

@@ -63,7 +63,7 @@ class Churn(Rule):
 
     def _died(self, key: Key, event: Event) -> None:
         self._purge()
-        owner = relations.owner(event.object)
+        owner = self.world.owner(event)
         uid = owner.uid if owner is not None else ""
         life = self._lives.get(key)
         if not self._counts(key, uid):
@@ -94,7 +94,7 @@ class Churn(Rule):
 
     def _born(self, key: Key, life: _Life, event: Event) -> None:
         life.uid = event.uid  # it is told of again with every version
-        owner = relations.owner(event.object)
+        owner = self.world.owner(event)
         if life.owner != (owner.uid if owner is not None else ""):
             del self._lives[key]
             return
@@ -159,7 +159,7 @@ class FinishedStays(Rule):
             return
         if not self._ended or event.type != "ADDED":
             return
-        owner = relations.owner(event.object)
+        owner = self.world.owner(event)
         if owner is None or owner.uid not in self._ended:
             return
         seen = self._seen.setdefault(owner.uid, set())

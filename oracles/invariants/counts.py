@@ -7,8 +7,9 @@ from typing import Any
 
 from oracles import relations
 from oracles.history import Event
+from oracles.invariants.records import Job
 from oracles.invariants.rule import LAST, Rule
-from oracles.invariants.world import DELETING, GONE, MADE, PHASE, Job
+from oracles.invariants.world import DELETING, GONE, MADE, PHASE
 
 _NOTHING: Mapping[str, Any] = {}
 _ZERO = {"active": 0, "leaving": 0, "succeeded": 0, "failed": 0}

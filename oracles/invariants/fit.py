@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from oracles.invariants.world import NodeState
+from oracles.invariants.records import NodeState
 
 _NOTHING: Mapping[str, Any] = {}
 #: what the node controller puts on a cordoned node; whoever tolerates it may go there

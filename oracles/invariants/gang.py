@@ -21,7 +21,7 @@ CITE = 32
 
 
 class _Gang:
-    __slots__ = ("admitted", "bound", "group", "minimum", "most", "seq", "since")
+    __slots__ = ("admitted", "bound", "group", "minimum", "most", "role", "seq", "since")
 
     def __init__(self) -> None:
         self.bound: dict[str, int] = {}  # uid of a pod that holds room -> event that bound it
@@ -31,6 +31,7 @@ class _Gang:
         self.admitted = False
         self.since: float | None = None  # partly bound since
         self.most: list[int] = []  # bindings of the partly bound pods
+        self.role = "scheduler"  # who is to bind it
 
 
 class GangAtomicity(Rule):
@@ -82,6 +83,8 @@ class GangAtomicity(Rule):
         else:
             if not gang.bound:
                 self.judged += 1
+                if (event.object.get("spec") or {}).get("schedulingGroup"):
+                    gang.role = "kube-scheduler"
             gang.bound[pod.uid] = pod.bound
             if not pod.scheduled:
                 # bound before we looked, or without a scheduler: what went before is not known
@@ -108,7 +111,7 @@ class GangAtomicity(Rule):
         if since is None:
             return
         grace = self.graces["gang_partial"]
-        lasted = self.world.up("scheduler", since, self.world.now)
+        lasted = self.world.up(gang.role, since, self.world.now)
         if lasted <= grace:
             return
         self.broke(

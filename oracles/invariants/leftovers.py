@@ -62,7 +62,7 @@ class Leftovers(Rule):
         elif event.type == DELETED:
             self._gone(event)
         elif event.uid not in self._children:
-            owner = relations.owner(event.object)
+            owner = self.world.owner(event)
             if owner is not None and owner.kind in relations.JOB_KINDS:
                 self._children[event.uid] = _Child(event, owner.uid)
                 self._of.setdefault(owner.uid, set()).add(event.uid)

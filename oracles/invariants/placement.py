@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from oracles.history import Event
 from oracles.invariants.fit import objection
+from oracles.invariants.records import NodeState, Pod
 from oracles.invariants.rule import Rule
-from oracles.invariants.world import BOUND, NodeState, Pod
+from oracles.invariants.world import BOUND
 
 #: on the copies that the kubelet makes of a node's static pods
 MIRROR = "kubernetes.io/config.mirror"

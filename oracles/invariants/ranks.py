@@ -55,7 +55,7 @@ class Ranks(Rule):
         generation, rank, size = line.get("generation"), line.get("rank"), line.get("world")
         if generation is None or rank is None or size is None:
             return
-        key = self.world.job_of_line(event)
+        key = self.world.line_job
         worlds = self._jobs.setdefault(key, {})
         world = worlds.get(generation)
         if world is None:

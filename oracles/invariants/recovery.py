@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from oracles import relations
 from oracles.history import FAULT, Event
+from oracles.invariants.records import Job
 from oracles.invariants.rule import LAST, Rule
-from oracles.invariants.world import GONE, Job
+from oracles.invariants.world import GONE
 
 
 class _Progress:
@@ -89,7 +90,7 @@ class Recovery(Rule):
         step, generation = line.get("step"), line.get("generation")
         if line.get("event") != "step" or step is None:
             return
-        key = self.world.job_of_line(event)
+        key = self.world.line_job
         known = self._progress.setdefault(key, _Progress())
         known.step = max(known.step, step)
         if generation is not None and generation not in known.generations:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from oracles import relations
 from oracles.history import Event
+from oracles.invariants.records import Job
 from oracles.invariants.rule import LAST, Rule
-from oracles.invariants.world import GONE, PHASE, RESTARTS, Job
+from oracles.invariants.world import GONE, PHASE, RESTARTS
 
 #: failures that a violation cites
 CITE = 16
@@ -141,7 +142,7 @@ class Restarts(Rule):
         restart, agent = line.get("restart"), line.get("agent_pid")
         if restart is None or agent is None:
             return
-        key = self.world.job_of_line(event)
+        key = self.world.line_job
         known = self._jobs.setdefault(key, _Restarts())
         who = (event.uid or line.get("pod_uid", ""), agent, line.get("agent_start", 0))
         before = known.agents.get(who)

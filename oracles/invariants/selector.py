@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from oracles import relations
 from oracles.history import Event
+from oracles.invariants.records import Job, Pod
 from oracles.invariants.rule import LAST, Rule
-from oracles.invariants.world import GONE, LABELS, MADE, Job, Pod
+from oracles.invariants.world import GONE, LABELS, MADE
 
 Pairs = frozenset[tuple[str, str]]
 WORKER = "worker"

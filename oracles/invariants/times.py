@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 from oracles import relations
 from oracles.history import Event
+from oracles.invariants.records import Job
 from oracles.invariants.rule import LAST, Rule
-from oracles.invariants.world import GONE, Job
+from oracles.invariants.world import GONE
 
 
 class _Times:

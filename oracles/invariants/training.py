@@ -93,7 +93,7 @@ class Training(Rule):
             return
         what = _KEPT.get(event.object.get("event", ""))
         if what is not None:
-            key = self.world.job_of_line(event)
+            key = self.world.line_job
             self._lines.setdefault(key, []).append(_Line(event, what))
 
     def _judge(self, key: str, t: float) -> None:

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from oracles import relations
-from oracles.history import DELETED, FAULT, WATCH, Event
+from oracles.history import DELETED, FAULT, PROGRESS, WATCH, Event
+from oracles.invariants.records import NOTHING, Job, Node, NodeState, Pod, category
 from oracles.invariants.uptime import Uptime
 from oracles.relations import TERMINAL
 
@@ -32,171 +33,6 @@ ANY = 0xFFFF
 NODE_MEMORY = 180.0
 #: seconds for which progress lines of a deleted job are still put down to it
 LINES_LATE = 60.0
-_NOTHING: Mapping[str, Any] = {}
-
-
-class Pod:
-    """A live pod.
-
-    Attributes:
-        category: ``active`` (Running), ``leaving`` (Running, being deleted), ``succeeded``,
-            ``failed``, or "" (not running yet).
-        holds: bound and not terminal, so it occupies room.
-        job: uid of the job that owns it, "" for none.
-        scheduled: a scheduler was seen to bind it, or may have been: False for a pod that was
-            created with its node named.
-        made, bound: numbers of the events that showed it first, and with its node (0: not yet).
-    """
-
-    __slots__ = (
-        "bound",
-        "category",
-        "deleting",
-        "gpus",
-        "group",
-        "holds",
-        "index",
-        "job",
-        "labels",
-        "made",
-        "name",
-        "namespace",
-        "node",
-        "phase",
-        "replica",
-        "restarts",
-        "role",
-        "scheduled",
-        "uid",
-    )
-
-    def __init__(self, event: Event) -> None:
-        obj = event.object
-        metadata = obj.get("metadata") or _NOTHING
-        self.uid = event.uid
-        self.namespace = event.namespace
-        self.name = event.name
-        self.labels: Mapping[str, str] = metadata.get("labels") or _NOTHING
-        self.replica, self.index = relations.replica(self.labels)
-        owner = relations.owner(obj)
-        self.job = owner.uid if owner is not None and owner.kind in relations.JOB_KINDS else ""
-        self.group = relations.group_name(obj)
-        self.gpus = relations.gpus(obj)
-        self.role = relations.controller_role(self.labels)
-        self.node = ""
-        self.phase = ""
-        self.deleting = False
-        self.holds = False
-        self.category = ""
-        self.restarts = 0
-        self.scheduled = True
-        self.made = event.seq
-        self.bound = 0
-
-    @property
-    def subject(self) -> str:
-        """As violations name it."""
-        return f"Pod {self.namespace}/{self.name}"
-
-
-class NodeState:
-    """What decides whether a pod may be bound to a node. Compared by identity of content."""
-
-    __slots__ = ("gpus", "key", "labels", "seq", "taints", "unschedulable", "until")
-
-    def __init__(self, event: Event) -> None:
-        obj = event.object
-        spec = obj.get("spec") or _NOTHING
-        self.labels: Mapping[str, str] = (obj.get("metadata") or _NOTHING).get("labels") or _NOTHING
-        self.taints: tuple[Mapping[str, str], ...] = tuple(spec.get("taints") or ())
-        self.unschedulable = bool(spec.get("unschedulable"))
-        allocatable = (obj.get("status") or _NOTHING).get("allocatable") or _NOTHING
-        self.gpus = relations.quantity(allocatable.get(relations.GPU, 0))
-        self.key = (self.labels, self.taints, self.unschedulable, self.gpus)
-        self.seq = event.seq
-        #: when it stopped being so (monotonic seconds); None: it is so now
-        self.until: float | None = None
-
-
-class Node:
-    """A node: how it is, and how it was a short while ago."""
-
-    __slots__ = ("name", "pods", "ready", "states")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.ready = True
-        self.states: list[NodeState] = []
-        #: pods that hold GPUs on it, by uid
-        self.pods: dict[str, Pod] = {}
-
-    def since(self, mono: float) -> list[NodeState]:
-        """The states that it was in at *mono* or later, the present one last."""
-        return [s for s in self.states if s.until is None or s.until >= mono]
-
-
-class Job:
-    """A live job: the parts of its last version that invariants compare.
-
-    Attributes:
-        conditions: type -> whether its status is True.
-        counts: replica type in lower case -> its status; None: the status has none at all.
-        replicas: replica type in lower case -> its spec's number.
-        finished: it succeeded or failed.
-        suspended: it is, or is to be, suspended.
-    """
-
-    __slots__ = (
-        "conditions",
-        "counts",
-        "finished",
-        "kind",
-        "name",
-        "namespace",
-        "replicas",
-        "seq",
-        "spec",
-        "status",
-        "suspended",
-        "uid",
-    )
-
-    def __init__(self, event: Event) -> None:
-        self.uid = event.uid
-        self.kind = event.kind
-        self.namespace = event.namespace
-        self.name = event.name
-        self.update(event)
-
-    def update(self, event: Event) -> None:
-        """Take a newer version."""
-        self.seq = event.seq
-        self.spec: Mapping[str, Any] = event.object.get("spec") or _NOTHING
-        self.status: Mapping[str, Any] = event.object.get("status") or _NOTHING
-        self.conditions: dict[str, bool] = {
-            c.get("type", ""): c.get("status") == "True"
-            for c in self.status.get("conditions") or ()
-        }
-        self.finished = bool(self.conditions.get("Succeeded") or self.conditions.get("Failed"))
-        policy = self.spec.get("runPolicy") or _NOTHING
-        self.suspended = bool(policy.get("suspend") or self.conditions.get("Suspended"))
-        raw = self.status.get("replicaStatuses")
-        self.counts = {r.lower(): s or _NOTHING for r, s in raw.items()} if raw else None
-        specs = self.spec.get(relations.JOB_KINDS[self.kind]) or _NOTHING
-        self.replicas = {
-            r.lower(): int((s or _NOTHING).get("replicas", 1)) for r, s in specs.items()
-        }
-
-    @property
-    def subject(self) -> str:
-        """As violations name it."""
-        return f"{self.kind} {self.namespace}/{self.name}"
-
-    @property
-    def elastic(self) -> Mapping[str, Any] | None:
-        """The elastic policy; None where it has none."""
-        policy: Mapping[str, Any] | None = self.spec.get("elasticPolicy")
-        return policy
 
 
 class World:
@@ -212,6 +48,8 @@ class World:
         pod: the pod that the last event was about.
         category: its category before the event.
         jobs: by uid; ``job`` is the one that the last event was about.
+        line_job: the job that the last progress line's process worked for: its uid, or else
+            ``NAMESPACE/NAME``.
     """
 
     def __init__(self, origin: float = 0.0) -> None:
@@ -224,6 +62,7 @@ class World:
         self.nodes: dict[str, Node] = {}
         self.jobs: dict[str, Job] = {}
         self.job: Job | None = None
+        self.line_job = ""
         #: pods of a job, by its uid and theirs
         self.members: dict[str, dict[str, Pod]] = {}
         #: pods whose label names a job, by namespace and that name, and by their uid
@@ -252,8 +91,18 @@ class World:
                 self.changed = TOUCHED
             return
         self.changed = TOUCHED
-        if source == FAULT:
+        if source == PROGRESS:
+            job = self._ran.get(event.uid)
+            # of a pod that was never seen only the name says it: NAME-TYPE-INDEX
+            self.line_job = job or f"{event.namespace}/{event.name.rsplit('-', 2)[0]}"
+        elif source == FAULT:
             self._fault(event)
+
+    def owner(self, event: Event) -> relations.Owner | None:
+        """Who owns the object that the last event was about."""
+        if event.kind == "Pod" and self.pod is not None:
+            return self.pod.owner
+        return relations.owner(event.object)
 
     def up(self, role: str, start: float, end: float) -> float:
         """The longest stretch (seconds) between *start* and *end* in which *role* was there.
@@ -275,13 +124,13 @@ class World:
             else:
                 self._gone(pod)
             return
-        metadata = obj.get("metadata") or _NOTHING
+        metadata = obj.get("metadata") or NOTHING
         if pod is None:
             pod = self._made(event, metadata)
             changed = MADE | TOUCHED
         else:
             changed = TOUCHED
-            labels = metadata.get("labels") or _NOTHING
+            labels = metadata.get("labels") or NOTHING
             if labels != pod.labels:
                 self._uncall(pod)
                 pod.labels = labels
@@ -291,7 +140,7 @@ class World:
         self.pod = pod
         self.category = pod.category
         if not pod.node:
-            node = (obj.get("spec") or _NOTHING).get("nodeName")
+            node = (obj.get("spec") or NOTHING).get("nodeName")
             if node:
                 pod.node = node
                 pod.bound = event.seq
@@ -301,13 +150,13 @@ class World:
         if not pod.deleting and metadata.get("deletionTimestamp"):
             pod.deleting = True
             changed |= DELETING
-        status = obj.get("status") or _NOTHING
+        status = obj.get("status") or NOTHING
         phase = status.get("phase", "")
         if phase != pod.phase:
             pod.phase = phase
             changed |= PHASE
         if changed & (PHASE | BOUND | DELETING):
-            pod.category = _category(pod)
+            pod.category = category(pod)
             holds = bool(pod.node) and phase not in TERMINAL
             if holds is not pod.holds:
                 pod.holds = holds
@@ -399,7 +248,7 @@ class World:
             return
         if node is None:
             node = self.nodes[event.name] = Node(event.name)
-        conditions = (event.object.get("status") or _NOTHING).get("conditions") or ()
+        conditions = (event.object.get("status") or NOTHING).get("conditions") or ()
         node.ready = not any(
             c.get("type") == "Ready" and c.get("status") != "True" for c in conditions
         )
@@ -436,14 +285,6 @@ class World:
             for pod in self._ran_of.pop(self._ended.popleft()[1], ()):
                 self._ran.pop(pod, None)
 
-    def job_of_line(self, event: Event) -> str:
-        """The job that a progress line's process worked for: its uid, or else a name for it."""
-        job = self._ran.get(event.uid)
-        if job is not None:
-            return job
-        # a pod that was never seen: NAME-TYPE-INDEX
-        return f"{event.namespace}/{event.name.rsplit('-', 2)[0]}"
-
     # what stops clocks -------------------------------------------------------------------------
 
     def _controller(self, pod: Pod, status: Mapping[str, Any]) -> None:
@@ -471,14 +312,3 @@ class World:
         ready = self._ready.get(role)
         up = not self._paused.get(role) and (ready is None or any(ready.values()))
         self.uptime.setdefault(role, Uptime()).set(up, self.now)
-
-
-def _category(pod: Pod) -> str:
-    phase = pod.phase
-    if phase == "Running":
-        return "leaving" if pod.deleting else "active"
-    if phase == "Succeeded":
-        return "succeeded"
-    if phase == "Failed":
-        return "failed"
-    return ""

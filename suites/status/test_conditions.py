@@ -25,7 +25,7 @@ def test_conditions_come_in_order(system: SystemUnderTest, ns: str, kind: str) -
     kube = system.cluster.kube
     program = Program(seconds=2, code=0)
     what, job = (
-        (PYTORCHJOBS, pytorchjob("life", workers=0, program=program))
+        (PYTORCHJOBS, pytorchjob("life", workers=1, program=program))
         if kind == "PyTorchJob"
         else (TFJOBS, tfjob("life", ps=0, workers=2, gpus=0, program=program))
     )

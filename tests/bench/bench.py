@@ -17,13 +17,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import e2e, recorder, startup
+from tests.bench import e2e, judging, recorder, startup
 from tests.bench.figures import Figure
 
 BENCHES: dict[str, Callable[[int], list[Figure]]] = {
     "startup": startup.measure,
     "e2e": e2e.measure,
     "recorder": recorder.measure,
+    "judging": judging.measure,
 }
 
 

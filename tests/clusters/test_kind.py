@@ -44,6 +44,7 @@ class Docker:
     images: dict[str, str] = field(default_factory=dict)
     inside: dict[str, str] = field(default_factory=dict)
     stuck: bool = False
+    gone: bool = False
     calls: list[tuple[str, ...]] = field(default_factory=list)
     host: str = "unix:///x"
 
@@ -71,6 +72,14 @@ class Docker:
             return ""
         if args[:2] == ("image", "inspect"):
             return "\n".join(self.images[reference] for reference in args[4:])
+        if args[:2] == ("ps", "--filter"):
+            return "muster-new-worker"
+        if "journalctl" in args:
+            return "kubelet: too many open files"
+        if args[0] == "version":
+            if self.gone:
+                raise EngineError("does not answer any more")
+            return ""
         if args[0] == "exec" and "ls" in args:
             return self.inside["ls"]
         if args[0] == "exec" and "sh" in args:
@@ -513,18 +522,34 @@ def test_kinds_reason_is_told_and_its_log_is_kept(docker: Docker, program: Path)
     kept = cache.root() / "logs" / "kind-create-new.log"
     assert str(kept) in text
     assert "Preparing nodes" in kept.read_text()
+    assert "==> kubelet of muster-new-worker\nkubelet: too many open files" in kept.read_text()
+
+
+def test_an_engine_that_died_under_kind_is_the_reason(docker: Docker, program: Path) -> None:
+    entry("new")
+    docker.gone = True
+    with pytest.raises(EngineError, match="does not answer any more"):
+        kindcommand.create(docker, program, "new", ledger.folder("new"), lambda _: None)  # type: ignore[arg-type]
+
+
+_LONG = "".join(f"line {number}\n" for number in range(9))
 
 
 @pytest.mark.parametrize(
     ("output", "told"),
     [
-        ("noise\nERROR: a\nERROR: b\nb's output\n", "b b's output"),
+        ("noise\nERROR: a\nERROR: b\n\nb's output\n", "b\n  | b's output"),
+        ('ERROR: no: command "docker run -a "b c" x" failed: 125\nOutput: taken\n',
+         'no: "docker run ..." failed\n  | Output: taken'),
+        (f"ERROR: kubeadm\n{_LONG}", "kubeadm\n  | ...\n  | line 6\n  | line 7\n  | line 8"),
+        (f"ERROR: {'x' * 999}", "x" * 293),
         ("", "kind: no end after 300 s"),
         ("just noise", "kind: no end after 300 s"),
     ],
-)
+)  # fmt: skip
 def test_reasons(output: str, told: str) -> None:
-    assert kindcommand.reason(CommandError("kind: no end after 300 s", output=output)) == told
+    error = CommandError("kind: no end after 300 s", output="the end of the log")
+    assert kindcommand.reason(output, error) == told
 
 
 # small things

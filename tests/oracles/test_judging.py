@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from oracles import invariants
+from oracles.catalogue import catalogue
 from oracles.errors import UsageError
 from oracles.graces import FOLDER, Graces, graces
 from oracles.history import Event
@@ -202,6 +207,14 @@ def test_a_known_fault_does_not_hide_a_new_one_beside_it() -> None:
     assert [v.invariant for v in judgement.violations] == ["placement"]
 
 
+def test_a_known_fault_does_not_hide_that_something_was_missed() -> None:
+    h = _bad()
+    h.gap("Pod", 5)
+    judgement = h.judge().but_known({"coscheduling": "0.28.9"}, faults=_known())
+
+    assert judgement.outcome is Outcome.INCONCLUSIVE
+
+
 # slices, namespaces, foreign invariants
 
 
@@ -253,6 +266,19 @@ def test_an_invariant_from_outside_is_fed_by_kind_and_by_source() -> None:
 
     assert seen.events == [2, 3, mark]
     assert judgement.outcome is Outcome.PASS
+
+
+def test_every_invariant_names_its_promise_and_a_behaviour_of_the_catalogue() -> None:
+    ids = {behaviour.id for behaviour in catalogue().behaviours}
+    sources = [path.read_text() for path in Path(invariants.__file__).parent.glob("*.py")]
+    named = {name for text in sources for name in re.findall(r'"([A-Z]\d\d)"', text)}
+
+    assert named <= ids
+    assert len({rule.name for rule in ALL}) == len(ALL)
+    for rule in ALL:
+        assert rule.behaviour in ids
+        assert len(rule.promise) > 30
+        assert len(rule.source) > 10
 
 
 def test_every_kind_that_an_invariant_reads_is_decoded() -> None:

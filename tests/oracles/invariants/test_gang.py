@@ -173,6 +173,7 @@ def test_pods_that_were_bound_before_we_looked_are_not_blamed() -> None:
 
 def test_while_the_scheduler_is_away_the_clock_stands_still() -> None:
     h, pods = _gang(3)
+    h.pod("kube-scheduler", "system", labels={"component": "kube-scheduler"}).run()
     scheduler = h.pod("scheduler", "system", labels={"component": "scheduler"})
     scheduler.run()
     pods[0].bind("n1")
@@ -185,3 +186,15 @@ def test_while_the_scheduler_is_away_the_clock_stands_still() -> None:
     h.after(100)
 
     assert names(h) == set()
+
+
+def test_the_absence_of_another_scheduler_is_no_excuse() -> None:
+    h, pods = _gang(3)
+    h.pod("scheduler", "system", labels={"component": "scheduler"}).run()
+    other = h.pod("kube-scheduler", "system", labels={"component": "kube-scheduler"})
+    other.run()
+    pods[0].bind("n1")
+    other.gone()
+    h.after(60)
+
+    assert names(h) == {RULE}
