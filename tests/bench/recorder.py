@@ -101,7 +101,8 @@ def _certificate(folder: Path) -> str:
 
 def _client(folder: Path, port: int) -> Kube:
     path = folder / "kubeconfig"
-    cluster = {"server": f"https://127.0.0.1:{port}", "certificate-authority": str(folder / "server.pem")}
+    authority = str(folder / "server.pem")
+    cluster = {"server": f"https://127.0.0.1:{port}", "certificate-authority": authority}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
