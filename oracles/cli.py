@@ -69,7 +69,7 @@ def _check(path: Path) -> tuple[Outcome, str, str]:
     nothing = judgement.events == 0
     if (history.damaged or nothing) and outcome is not Outcome.FAIL:
         outcome = Outcome.INCONCLUSIVE
-    line = f"{path}: {judgement.events} events, {judgement.end - judgement.start:.1f} s"
+    line = f"{path}: {judgement.events} events, {judgement.end - (zero or judgement.start):.1f} s"
     if nothing:
         line += "; there is nothing to judge"
     elif judgement.not_exercised:
