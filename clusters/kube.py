@@ -21,7 +21,8 @@ from urllib.parse import urlencode
 
 import urllib3
 from kubernetes import client, config
-from kubernetes.stream.ws_client import websocket_call
+from kubernetes.stream.ws_client import ERROR_CHANNEL, websocket_call
+from websocket import WebSocketException
 
 from clusters.errors import ApiError, ClusterError, Expired, Unreachable
 from clusters.streaming import LineStream
@@ -395,13 +396,35 @@ class Kube:
             socket.run_forever(timeout=timeout)
         except client.ApiException as error:
             raise ClusterError(f"exec in {namespace}/{pod} failed: {error.reason}") from error
+        except (OSError, WebSocketException) as error:
+            raise ClusterError(f"exec in {namespace}/{pod} broke off: {error}") from error
         if socket.is_open():
             socket.close()
             raise ClusterError(f"exec in {namespace}/{pod}: {command} ran over {timeout:.0f} s")
-        code = socket.returncode
-        return ExecResult(
-            -1 if code is None else int(code), socket.read_stdout(), socket.read_stderr()
-        )
+        try:
+            code = exit_code(socket.read_channel(ERROR_CHANNEL))
+        except ValueError as error:
+            raise ClusterError(f"exec in {namespace}/{pod} failed: {error}") from error
+        return ExecResult(code, socket.read_stdout(), socket.read_stderr())
+
+
+def exit_code(status: str) -> int:
+    """The exit code in the Status with which an exec ends.
+
+    Raises:
+        ValueError: the command did not run; says why.
+    """
+    try:
+        found = json.loads(status)
+        if found["status"] == "Success":
+            return 0
+        causes = (found.get("details") or {}).get("causes") or []
+        codes = [cause["message"] for cause in causes if cause.get("reason") == "ExitCode"]
+        return int(codes[0])
+    except IndexError:
+        raise ValueError(found.get("message") or status) from None
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"it ended without a result ({status[:200]!r})") from None
 
 
 def _selectors(labels: str, fields: str) -> dict[str, object]:

@@ -43,6 +43,7 @@ class Finding:
         unsure: those that what fell into a gap might excuse.
         gaps: gaps in what it depends on.
         untold: violations beyond those that are told in full.
+        failed: why it could not judge to the end: a fault of ours, or an object of no known form.
     """
 
     invariant: str
@@ -52,6 +53,7 @@ class Finding:
     unsure: tuple[Violation, ...] = ()
     gaps: tuple[Gap, ...] = ()
     untold: int = 0
+    failed: str = ""
 
     @property
     def exercised(self) -> bool:
@@ -61,7 +63,7 @@ class Finding:
     @property
     def doubtful(self) -> bool:
         """Whether something was missed that might be a violation, or might excuse one."""
-        return bool(self.unsure) or any(not gap.late for gap in self.gaps)
+        return bool(self.unsure or self.failed) or any(not gap.late for gap in self.gaps)
 
     @property
     def outcome(self) -> Outcome:
@@ -131,6 +133,7 @@ class Judgement:
         lines = [tell(v) for v in self.violations]
         lines += [f"{tell(v)} (known: {k.id}, {k.link})" for v, k in self.excused]
         lines += [f"{tell(v)} (something was missed meanwhile)" for v in self.unsure]
+        lines += [f"{f.invariant} could not judge: {f.failed}" for f in self.findings if f.failed]
         for gap in self.gaps:
             if not gap.late:
                 what = gap.kind or "all kinds"

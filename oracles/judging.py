@@ -78,7 +78,11 @@ def judge(
         if start is None:
             start = event.mono
         last = event
-        see(event)
+        try:
+            see(event)
+        except Exception:  # an object that is not formed as its kind is: as if it was not seen
+            gaps.unreadable(event)
+            continue
         if event.source == WATCH:
             if event.kind == "Pod":
                 changed = world.changed
@@ -87,18 +91,24 @@ def judge(
                     feeds = pods[changed] = fed.for_pod(changed)
             else:
                 feeds = watched.get(event.kind, nobody)
-            for feed in feeds:
-                feed(event)
         else:
             if event.source == GAP:
                 gaps.feed(event)
-            for feed in sources.get(event.source, nobody):
+            feeds = sources.get(event.source, nobody)
+        for feed in feeds:
+            try:
                 feed(event)
+            except Exception as error:
+                fed.fail(feed, f"event {event.seq}: {type(error).__name__}: {error}")
+                pods.clear()
     end = max(now if now is not None else 0.0, world.now)
     offset = last.t - last.mono if last is not None else 0.0
     found = gaps.all(end)
     return Judgement(
-        findings=tuple(_finding(rule, end, offset, found, namespaces) for rule in rules),
+        findings=tuple(
+            _finding(rule, end, offset, found, namespaces, fed.failed.get(id(rule), ""))
+            for rule in rules
+        ),
         events=count,
         start=start or 0.0,
         end=end,
@@ -113,15 +123,31 @@ class _Feeds:
         self.kinds: dict[str, list[Feed]] = {}
         self.sources: dict[str, list[Feed]] = {}
         self._pods: list[tuple[int, Feed]] = []
+        #: why an invariant is not fed any more, by its id
+        self.failed: dict[int, str] = {}
+        self._rules: dict[int, Invariant] = {}
         for rule in rules:
-            for kind in rule.kinds:
-                source, sign, name = kind.partition(":")
-                if sign and source == "source":
-                    self.sources.setdefault(name, []).append(rule.feed)
-                elif kind == "Pod":
-                    self._pods.append((getattr(rule, "wants", ANY), rule.feed))
-                else:
-                    self.kinds.setdefault(kind, []).append(rule.feed)
+            self._put(rule)
+
+    def _put(self, rule: Invariant) -> None:
+        feed = rule.feed
+        self._rules[id(feed)] = rule
+        for kind in rule.kinds:
+            source, sign, name = kind.partition(":")
+            if sign and source == "source":
+                self.sources.setdefault(name, []).append(feed)
+            elif kind == "Pod":
+                self._pods.append((getattr(rule, "wants", ANY), feed))
+            else:
+                self.kinds.setdefault(kind, []).append(feed)
+
+    def fail(self, feed: Feed, why: str) -> None:
+        """Feed it no more. Others go on; of this one nobody can tell."""
+        self.failed[id(self._rules[id(feed)])] = why
+        self._pods = [pair for pair in self._pods if pair[1] is not feed]
+        for place in (self.kinds, self.sources):
+            for name, feeds in place.items():
+                place[name] = [one for one in feeds if one is not feed]
 
     def for_pod(self, changed: int) -> list[Feed]:
         """Those that want to know of such changes of a pod."""
@@ -149,6 +175,10 @@ class _Gaps:
                     Gap(event.kind, event.seq, event.seq, since, event.mono, late=True)
                 )
 
+    def unreadable(self, event: Event) -> None:
+        """An event that cannot be understood."""
+        self._found.append(Gap(event.kind, event.seq, event.seq, event.mono, event.mono))
+
     def all(self, end: float) -> list[Gap]:
         for kind, begun in self._open.items():
             for begin in begun:
@@ -158,12 +188,23 @@ class _Gaps:
 
 
 def _finding(
-    rule: Invariant, end: float, offset: float, gaps: Sequence[Gap], namespaces: Set[str] | None
+    rule: Invariant,
+    end: float,
+    offset: float,
+    gaps: Sequence[Gap],
+    namespaces: Set[str] | None,
+    failed: str,
 ) -> Finding:
     own = tuple(gap for gap in gaps if gap.touches(_depends(rule)))
     stand: list[Violation] = []
     unsure: list[Violation] = []
-    for violation in rule.finish(end):
+    found: list[Violation] = []
+    if not failed:
+        try:
+            found = rule.finish(end)
+        except Exception as error:
+            failed = f"at the end: {type(error).__name__}: {error}"
+    for violation in found:
         namespace, sign, _ = violation.subject.partition(" ")[2].partition("/")
         if namespaces is not None and sign and namespace not in namespaces:
             continue
@@ -182,6 +223,7 @@ def _finding(
         unsure=tuple(unsure),
         gaps=own,
         untold=getattr(rule, "untold", 0),
+        failed=failed,
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from functools import partial
@@ -12,12 +10,11 @@ from clusters import cache, engine, fakegpus, ledger, parts, podnetwork
 from clusters.cluster import Capability, Cluster, ClusterSpec, no_such_cluster
 from clusters.command import run
 from clusters.engine import Engine
-from clusters.errors import ClusterError, CommandError, TopologyError, WrongName
-from clusters.kube import NODES, SERVICES, Object, conditions, epoch, until_true
+from clusters.errors import ClusterError, TopologyError, WrongName
 from clusters.progress import say, step
-from clusters.providers import containers, kindcommand, kindconfig
+from clusters.providers import containers, kindcommand, kindconfig, kindnodes
 from clusters.providers.containers import PREFIX, in_parallel
-from clusters.topology import Node, load
+from clusters.topology import load
 from oracles.errors import HarnessError
 
 _IMPORT = 'docker exec -i "$0" ctr -n k8s.io images import --digests - <"$1"'
@@ -49,12 +46,12 @@ class KindProvider:
                     kindcommand.create(docker, program, spec.name, folder, detail)
                     cluster = self._cluster(spec.name)
                     detail("pod network")
-                    self._network(docker, cluster)
+                    kindnodes.connect(docker, cluster)
                     detail("nodes Ready")
-                    self._wait_nodes(cluster)
-                    fakegpus.restore(cluster.kube, _nodes(cluster))
+                    kindnodes.wait_ready(cluster)
+                    fakegpus.restore(cluster.kube, kindnodes.of(cluster))
                     detail("DNS")
-                    self._wait_dns(docker, cluster)
+                    kindnodes.wait_dns(docker, cluster)
             except BaseException:
                 self._give_up(docker, spec)
                 raise
@@ -144,18 +141,18 @@ class KindProvider:
     def start_node(self, cluster: Cluster, node: str) -> None:
         """Start its container again, and restore what went with the old one."""
         docker = engine.ensure()
-        since = _next_second()
+        since = kindnodes.next_second()
         docker.docker("start", self._container(cluster, node), timeout=120)
-        podnetwork.disconnect(partial(_shell, docker), node)
-        self._recover(docker, cluster, node, since)
+        podnetwork.disconnect(partial(kindnodes.shell, docker), node)
+        kindnodes.recover(docker, cluster, node, since)
 
     def restart_kubelet(self, cluster: Cluster, node: str) -> None:
         """Restart the kubelet; returns when it has registered and the GPUs are back."""
         docker = engine.ensure()
         self.node_exec(cluster, node, ["systemctl", "stop", "kubelet"])
-        since = _next_second()
+        since = kindnodes.next_second()
         self.node_exec(cluster, node, ["systemctl", "start", "kubelet"])
-        self._recover(docker, cluster, node, since)
+        kindnodes.recover(docker, cluster, node, since)
 
     # -----------------------------------------------------------------------------------------
 
@@ -174,27 +171,6 @@ class KindProvider:
         if docker is not None:
             containers.remove(docker, name)
         ledger.forget(name)
-
-    def _recover(self, docker: Engine, cluster: Cluster, node: str, since: float) -> None:
-        until_true(
-            lambda: self._kubelet_up(docker, self._container(cluster, node)),
-            deadline=90, why=f"kubelet of {node} running",
-        )  # fmt: skip
-        until_true(cluster.kube.ready, deadline=120, why=f"the API server of {cluster.name} ready")
-        # Docker gives addresses anew when containers start: every node's routes may have changed
-        self._network(docker, cluster)
-        cluster.kube.wait(
-            NODES, partial(_ready_since, node, since), deadline=120, why=f"{node} Ready again"
-        )
-        fakegpus.restore(cluster.kube, _nodes(cluster))
-        self._wait_dns(docker, cluster)
-
-    def _kubelet_up(self, docker: Engine, container: str) -> bool:
-        try:
-            docker.docker("exec", container, "systemctl", "is-active", "--quiet", "kubelet")
-        except CommandError:
-            return False
-        return True
 
     def _cluster(self, name: str) -> Cluster:
         folder = ledger.folder(name)
@@ -221,36 +197,6 @@ class KindProvider:
             container_names={n: n for n in fakegpus.node_names(PREFIX + name, topology)},
         )
 
-    def _network(self, docker: Engine, cluster: Cluster) -> None:
-        names = list(cluster.container_names)
-        cidrs = podnetwork.pod_cidrs(cluster.kube, len(names))
-        addresses = containers.addresses(docker, names)
-        connect = partial(podnetwork.connect, partial(_shell, docker), addresses, cidrs)
-        in_parallel(connect, names)
-
-    def _wait_nodes(self, cluster: Cluster) -> None:
-        count = len(cluster.container_names)
-
-        def ready(items: list[Object]) -> bool | None:
-            up = [i for i in items if conditions(i).get("Ready") == "True"]
-            return True if len(up) == count else None
-
-        cluster.kube.wait(NODES, ready, deadline=90, why="all nodes Ready")
-
-    def _wait_dns(self, docker: Engine, cluster: Cluster) -> None:
-        service = cluster.kube.get(SERVICES, "kube-dns", "kube-system")
-        if service is None:
-            raise ClusterError("the cluster has no DNS service kube-dns in kube-system")
-        address = service["spec"]["clusterIP"]
-
-        def wait(node: str) -> None:
-            until_true(
-                partial(podnetwork.dns_answers, partial(_shell, docker), node, address),
-                deadline=90, why=f"cluster DNS ({address}) answering on {node}", every=0.3,
-            )  # fmt: skip
-
-        in_parallel(wait, cluster.container_names)
-
     def _container(self, cluster: Cluster, node: str) -> str:
         if node not in cluster.container_names:
             raise ClusterError(
@@ -276,33 +222,3 @@ def _refuse_taken(docker: Engine, name: str) -> None:
             f"a cluster named {name!r} is there already",
             hint=f"python -m clusters down {name}, or use another name",
         )
-
-
-def _nodes(cluster: Cluster) -> dict[str, Node]:
-    return fakegpus.node_names(PREFIX + cluster.name, cluster.topology)
-
-
-def _shell(docker: Engine, node: str, script: str) -> str:
-    return docker.docker("exec", node, "bash", "-c", script, timeout=30)
-
-
-def _next_second() -> float:
-    """The next full second, once the clock has reached it.
-
-    Heartbeats are written in full seconds: only now can one of before not be taken for a later one.
-    """
-    second = math.ceil(time.time())
-    while (left := second - time.time()) > 0:
-        time.sleep(left)
-    return float(second)
-
-
-def _ready_since(node: str, since: float, items: list[Object]) -> bool | None:
-    """Whether *node* is Ready by a heartbeat sent at or after the full second *since*."""
-    for item in items:
-        if item["metadata"]["name"] != node:
-            continue
-        for condition in item["status"].get("conditions") or []:
-            if condition["type"] == "Ready" and condition["status"] == "True":
-                return True if epoch(condition["lastHeartbeatTime"]) >= since else None
-    return None

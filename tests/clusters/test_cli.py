@@ -385,8 +385,8 @@ import sys, time
 from clusters import cli
 from clusters.providers.kind import KindProvider
 def names(self):
-    print("there", flush=True)
     try:
+        print("there", flush=True)
         time.sleep(30)
     finally:
         print("cleaned up", flush=True)

@@ -20,10 +20,11 @@ from clusters import cache, engine, ledger, parts, topology
 from clusters.cluster import Cluster, ClusterSpec, Mount
 from clusters.engine import capabilities
 from clusters.errors import ClusterError, CommandError, EngineError, WrongName
-from clusters.kube import Object
-from clusters.providers import containers, kind, kindcommand, kindconfig
+from clusters.kube import Object, until_true
+from clusters.providers import containers, kind, kindcommand, kindconfig, kindnodes
 from clusters.providers.containers import Found, full_reference, images_of, in_parallel
-from clusters.providers.kind import KindProvider, _ready_since
+from clusters.providers.kind import KindProvider
+from clusters.providers.kindnodes import ready_since
 from oracles.errors import UsageError
 
 
@@ -212,9 +213,9 @@ def maker(docker: Docker, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(parts, "base_image", step("base", "muster/base:x"))
     monkeypatch.setattr(parts, "host_binary", step("program", Path("/kind")))
     monkeypatch.setattr(kindcommand, "create", step("kind"))
-    monkeypatch.setattr(KindProvider, "_network", step("network"))
-    monkeypatch.setattr(KindProvider, "_wait_nodes", step("nodes"))
-    monkeypatch.setattr(KindProvider, "_wait_dns", step("dns"))
+    monkeypatch.setattr(kindnodes, "connect", step("network"))
+    monkeypatch.setattr(kindnodes, "wait_ready", step("nodes"))
+    monkeypatch.setattr(kindnodes, "wait_dns", step("dns"))
     monkeypatch.setattr(kind.fakegpus, "restore", step("gpus"))
     monkeypatch.setattr(Cluster, "kube", None)
     return state
@@ -573,18 +574,18 @@ def heartbeat(name: str, time: str, status: str = "True") -> Object:
     return {"metadata": {"name": name}, "status": {"conditions": [condition]}}
 
 
-def test_ready_since() -> None:
+def testready_since() -> None:
     old, new = "1970-01-01T00:00:09Z", "1970-01-01T00:00:10Z"
-    assert _ready_since("n", 10.0, [heartbeat("n", new)]) is True
-    assert _ready_since("n", 10.0, [heartbeat("n", old)]) is None
-    assert _ready_since("n", 10.0, [heartbeat("other", new), heartbeat("n", old)]) is None
-    assert _ready_since("n", 10.0, [heartbeat("n", new, "Unknown")]) is None
-    assert _ready_since("n", 10.0, []) is None
+    assert ready_since("n", 10.0, [heartbeat("n", new)]) is True
+    assert ready_since("n", 10.0, [heartbeat("n", old)]) is None
+    assert ready_since("n", 10.0, [heartbeat("other", new), heartbeat("n", old)]) is None
+    assert ready_since("n", 10.0, [heartbeat("n", new, "Unknown")]) is None
+    assert ready_since("n", 10.0, []) is None
 
 
 def test_the_next_second_has_begun() -> None:
     before = time.time()
-    second = kind._next_second()
+    second = kindnodes.next_second()
     assert second == int(second)
     assert before <= second <= time.time()
 
@@ -632,7 +633,7 @@ def creating(tmp_path: Path, slow_kind: Path) -> Iterator[subprocess.Popen[bytes
     """Another process in the middle of a creation."""
     process = subprocess.Popen([sys.executable, "-c", _UP, str(slow_kind)], stderr=subprocess.PIPE)
     try:
-        kind.until_true((tmp_path / "kind.pid").exists, deadline=20, why="kind at work", every=0.05)
+        until_true((tmp_path / "kind.pid").exists, deadline=20, why="kind at work", every=0.05)
         yield process
     finally:
         process.kill()
@@ -647,7 +648,7 @@ def test_a_killed_creation_is_left_over_and_its_kind_is_gone(
     creating.kill()
     creating.wait()
     pid = int((tmp_path / "kind.pid").read_text())
-    kind.until_true(lambda: not os.path.exists(f"/proc/{pid}"), deadline=5, why="kind's end")
+    until_true(lambda: not os.path.exists(f"/proc/{pid}"), deadline=5, why="kind's end")
     assert KindProvider().left_over() == ["new"]
     assert cache.held() == {}
     KindProvider().sweep()

@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from clusters.errors import ApiError, ClusterError, Expired, Unreachable
-from clusters.kube import NODES, PODS, Kube, Object, Resource, conditions, epoch, until_true
+from clusters.kube import (
+    NODES,
+    PODS,
+    Kube,
+    Object,
+    Resource,
+    conditions,
+    epoch,
+    exit_code,
+    until_true,
+)
 from tests.clusters.api_server import Server, event, listed, node, refused, serving
 
 
@@ -268,6 +278,22 @@ def test_conditions_and_times() -> None:
     assert conditions({}) == {}
     assert epoch("1970-01-01T00:01:00Z") == 60.0
     assert epoch("1970-01-01T00:00:00.250000Z") == 0.25
+
+
+def test_exit_codes() -> None:
+    assert exit_code('{"status": "Success"}') == 0
+    cause = '{"reason": "ExitCode", "message": "137"}'
+    assert exit_code(f'{{"status": "Failure", "details": {{"causes": [{cause}]}}}}') == 137
+    with pytest.raises(ValueError, match="pod does not exist"):
+        exit_code('{"status": "Failure", "message": "pod does not exist"}')
+    other = '{"message": "unable to upgrade"}'
+    with pytest.raises(ValueError, match="it failed"):
+        exit_code(
+            f'{{"status": "Failure", "message": "it failed", "details": {{"causes": [{other}]}}}}'
+        )
+    for broken in ("", "{", "[]", "null", '{"a": 1}'):
+        with pytest.raises(ValueError, match="ended without a result"):
+            exit_code(broken)
 
 
 def test_until_true() -> None:

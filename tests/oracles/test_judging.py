@@ -268,6 +268,42 @@ def test_an_invariant_from_outside_is_fed_by_kind_and_by_source() -> None:
     assert judgement.outcome is Outcome.PASS
 
 
+def test_an_invariant_that_fails_is_inconclusive_and_harms_no_other() -> None:
+    class Broken:
+        name, promise, source, behaviour = "broken", "p", "s", "G01"
+        kinds = frozenset({"Pod", "Node", "source:mark"})
+        fed = 0
+
+        def feed(self, event: Event) -> None:
+            self.fed += 1
+            if event.kind == "Pod":
+                raise KeyError("x")
+
+        def finish(self, now: float) -> list[Violation]:
+            raise AssertionError("it was asked in spite of that")
+
+    h = _bad()
+    h.node("n2")
+    rule = Broken()
+    judgement = judge(h.events, invariants=lambda w, g: [rule, *invariants.make(w, g)])
+
+    assert rule.fed == 2  # the node, and the pod that it fell over
+    assert [v.invariant for v in judgement.violations] == ["gpu-capacity"]
+    [failed] = [f for f in judgement.findings if f.invariant == "broken"]
+    assert failed.outcome is Outcome.INCONCLUSIVE
+    assert "broken could not judge: event 2: KeyError: 'x'" in judgement.reasons()
+
+
+def test_an_object_of_no_known_form_is_as_if_it_was_not_seen() -> None:
+    h = _fine()
+    seq = h.add("watch", "ADDED", "Pod", "t", "odd", "odd", {"metadata": "?", "spec": 7})
+
+    judgement = h.judge()
+
+    assert judgement.outcome is Outcome.INCONCLUSIVE
+    assert judgement.reasons() == [f"events of Pod were missed for 0.0 s (events {seq} to {seq})"]
+
+
 def test_every_invariant_names_its_promise_and_a_behaviour_of_the_catalogue() -> None:
     ids = {behaviour.id for behaviour in catalogue().behaviours}
     sources = [path.read_text() for path in Path(invariants.__file__).parent.glob("*.py")]
