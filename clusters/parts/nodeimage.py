@@ -21,10 +21,10 @@ from clusters import cache
 from clusters.command import run
 from clusters.engine import Engine
 from clusters.errors import CommandError, PartError
-from clusters.parts import archive, gobuild, images, pins, rootfs
+from clusters.parts import archive, gobuild, images, pins, proxyfs, rootfs
 
 #: raise it when what this module does to the tree changes
-RECIPE = 2
+RECIPE = 3
 
 #: systemd must be told that it runs in a container (env), and ends on a signal of its own
 ENTRYPOINT = ("/usr/local/bin/entrypoint", "/sbin/init")
@@ -42,7 +42,7 @@ def reference(kubernetes: str) -> str:
     """The name of the built node image of a Kubernetes version; carries the content key."""
     pin = pins.kubernetes_pin(kubernetes)
     key = cache.key(
-        RECIPE, pins.kubernetes_program(kubernetes).key, pin.tags.model_dump(),
+        RECIPE, proxyfs.FILES, pins.kubernetes_program(kubernetes).key, pin.tags.model_dump(),
         [pins.program(name).key for name in ("etcd", "coredns", "cni-plugins", "kind")],
         rootfs.inputs("node"), rootfs.inputs("base"),
     )  # fmt: skip
@@ -115,6 +115,7 @@ def _preload_archive(kubernetes: str, work: Path, detail: Callable[[str], None])
     pause = gobuild.build_file("pause", _pause())
     base = rootfs.tree("base")
     detail("packing the static pods' images")
+    iptables = proxyfs.layer(base, work / "iptables.layer", work)
     registry = "registry.k8s.io"
 
     def layer(name: str, path: str, source: Path) -> Path:
@@ -123,7 +124,7 @@ def _preload_archive(kubernetes: str, work: Path, detail: Callable[[str], None])
     found = [
         archive.Image(
             [f"{registry}/{name}:v{kubernetes}"],
-            [*([base] if name == "kube-proxy" else []),
+            [*([iptables] if name == "kube-proxy" else []),
              layer(name, f"/usr/local/bin/{name}", binaries / name)],
         )
         for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy")

@@ -14,6 +14,7 @@ from clusters.kube import NODES, PODS, SERVICES, Kube, Object, conditions, epoch
 from clusters.providers import containers
 from clusters.providers.containers import PREFIX, in_parallel
 from clusters.topology import Node
+from clusters.waiting import describe
 
 
 def of(cluster: Cluster) -> dict[str, Node]:
@@ -62,7 +63,24 @@ def wait_dns(docker: Engine, cluster: Cluster) -> None:
             deadline=90, why=f"cluster DNS ({address}) answering on {node}", every=0.3,
         )  # fmt: skip
 
-    in_parallel(wait, cluster.container_names)
+    try:
+        in_parallel(wait, cluster.container_names)
+    except ClusterError as error:
+        raise ClusterError(f"{error}; {_dns_state(cluster.kube)}") from error
+
+
+def _dns_state(kube: Kube) -> str:
+    """The DNS server's pods, and the end of what they logged."""
+    try:
+        pods = kube.find(PODS, "kube-system", labels="k8s-app=kube-dns")
+        text = f"its pods: {describe(pods)}"
+        for pod in pods:
+            name = pod["metadata"]["name"]
+            log = kube.logs("kube-system", name, tail=5).strip()
+            text += "".join(f"\n  | {name}: {line}" for line in log.splitlines())
+    except ClusterError as error:
+        return f"its pods cannot be looked at: {str(error).splitlines()[0]}"
+    return text
 
 
 def recover(docker: Engine, cluster: Cluster, node: str, since: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,8 @@ from clusters.topology import GPU
 
 pytestmark = pytest.mark.smoke
 
-SPACE = "smoke-cluster"
+#: of its own in each run: a namespace takes a while to go
+SPACE = f"smoke-{secrets.token_hex(3)}"
 KIND = KindProvider()
 
 #: answers every connection with its pod's name; perl is what Debian has even at its smallest
