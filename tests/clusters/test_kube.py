@@ -8,17 +8,8 @@ from pathlib import Path
 import pytest
 
 from clusters.errors import ApiError, ClusterError, Expired, Unreachable
-from clusters.kube import (
-    NODES,
-    PODS,
-    Kube,
-    Object,
-    Resource,
-    conditions,
-    epoch,
-    exit_code,
-    until_true,
-)
+from clusters.kube import NODES, PODS, Kube, Object, Resource, conditions, epoch, until_true
+from clusters.podexec import exit_code
 from tests.clusters.api_server import Server, event, listed, node, refused, serving
 
 
