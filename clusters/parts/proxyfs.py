@@ -16,20 +16,29 @@ from clusters.errors import CommandError, PartError
 
 #: file names, as the shell matches them
 FILES = (
-    "bin", "sbin", "lib", "lib64", "usr/lib64/*",
+    "bin", "sbin", "lib", "lib64", "usr/lib64/*", "usr/lib/ld-linux*",
     "usr/sbin/*tables*", "usr/sbin/conntrack", "usr/sbin/modprobe", "usr/bin/kmod",
     "usr/bin/sh", "usr/bin/dash", "etc/alternatives/*tables*", "usr/lib/*/xtables/*",
     *(
         f"usr/lib/*/{name}.so*"
         for name in (
-            "ld-linux*", "libc", "libxtables", "libip?tc", "libmnl", "libnftnl", "libnfnetlink",
-            "libnetfilter_conntrack", "libzstd", "liblzma", "libcrypto",
+            "ld-linux*", "libc", "libm", "libxtables", "libip?tc", "libmnl", "libnftnl",
+            "libnfnetlink", "libnetfilter_conntrack", "libzstd", "liblzma", "libcrypto",
         )
     ),
     "etc/passwd", "etc/group", "etc/protocols", "etc/services",
 )  # fmt: skip
 
-#: each must start in the file system, as a proof that no library is missing
+#: lists what the loader does not find for any program, library or match of iptables
+_UNRESOLVED = """
+for loader in /usr/lib64/ld-linux* /usr/lib/ld-linux*; do [ -e "$loader" ] && break; done
+for file in /usr/sbin/* /usr/bin/* /usr/lib/*/*.so* /usr/lib/*/xtables/*.so; do
+  "$loader" --list "$file" 2>&1 | while read -r line; do
+    case "$line" in *"not found"*|*"cannot open"*) echo "$file: $line" ;; esac
+  done
+done
+"""
+#: what must start
 _TRIED = (
     ("iptables", "--version"), ("ip6tables", "--version"), ("iptables-save", "--version"),
     ("iptables-restore", "--version"), ("iptables-legacy", "--version"),
@@ -56,6 +65,9 @@ def layer(base: Path, target: Path, scratch: Path) -> Path:
     root = scratch / "proxyfs"
     root.mkdir()
     run(["tar", "-xf", str(target), "-C", str(root)])
+    lacking = run(["chroot", str(root), "sh", "-c", _UNRESOLVED])
+    if lacking:
+        raise PartError(f"kube-proxy's image lacks libraries: {lacking.strip()}")
     for command in _TRIED:
         try:
             run(["chroot", str(root), *command])

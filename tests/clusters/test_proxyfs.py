@@ -83,3 +83,18 @@ def test_what_does_not_start_is_told(
     monkeypatch.setattr(proxyfs, "run", running)
     with pytest.raises(PartError, match=r"(?s)lacks what conntrack needs.*libmnl"):
         proxyfs.layer(base, tmp_path / "layer", tmp_path)
+
+
+def test_a_library_that_a_match_needs_is_missed(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = proxyfs.run
+
+    def running(args: list[str]) -> str:
+        if args[0] == "tar":
+            return run(args)
+        return "libxt_statistic.so: libm.so.6 => not found\n" if proxyfs._UNRESOLVED in args else ""
+
+    monkeypatch.setattr(proxyfs, "run", running)
+    with pytest.raises(PartError, match=r"lacks libraries: libxt_statistic\.so: libm\.so\.6"):
+        proxyfs.layer(base, tmp_path / "layer", tmp_path)
