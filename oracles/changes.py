@@ -39,8 +39,7 @@ class Change(NamedTuple):
     @property
     def subject(self) -> str:
         """``Pod ns/name``."""
-        place = f"{self.namespace}/{self.name}" if self.namespace else self.name
-        return f"{self.kind} {place}".strip()
+        return f"{self.kind} {'/'.join(filter(None, (self.namespace, self.name)))}".strip()
 
     def __str__(self) -> str:
         return f"{self.what} (was {self.before})" if self.before else self.what
@@ -56,7 +55,7 @@ def changes(
         state_until: the same, by ``seq``.
     """
     seen: dict[str, dict[str, str]] = {}
-    worlds: dict[str, tuple[object, ...]] = {}
+    worlds: dict[str, object] = {}
     for event in events:
         if event.source == WATCH:
             yield from _watched(event, seen, started, state_until)
@@ -142,13 +141,12 @@ def _brief(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value)[:_SHORT]
 
 
-def _progress(event: Event, worlds: dict[str, tuple[object, ...]]) -> str:
+def _progress(event: Event, worlds: dict[str, object]) -> str:
     line = event.object
-    world = (line.get("world"), line.get("generation"), line.get("restart"))
-    process = f"{event.uid}/{line.get('pid')}"
-    known = worlds.get(process)
+    process = f"{event.uid}/{line.get('pid')}/{line.get('restart')}"
+    known, world = worlds.get(process), line.get("generation")  # None before there is a group
     worlds[process] = world
-    if event.type not in _TOLD and (known == world or known is None):
+    if event.type not in _TOLD and known in (None, world):
         return ""
     words = [event.type if event.type in _TOLD else "world changed"]
     keys = ("rank", "world", "restart", "step", "signal", "code")
