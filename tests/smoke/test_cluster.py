@@ -156,6 +156,16 @@ def test_dns(kube: Kube, servers: dict[str, str], name: str) -> None:
         assert done.stdout.startswith("10.96.")
 
 
+def test_kube_proxy_writes_all_its_rules(kube: Kube, servers: dict[str, str]) -> None:
+    """A rule that it cannot write leaves the former ones: services go on with stale endpoints."""
+    proxies = kube.find(PODS, "kube-system", labels="k8s-app=kube-proxy")
+    assert len(proxies) == 2
+    for proxy in proxies:
+        log = kube.logs("kube-system", proxy["metadata"]["name"])
+        assert "Failed to execute" not in log
+        assert "Sync failed" not in log
+
+
 def test_a_pod_runs_in_an_image_that_was_loaded(
     small: Cluster, kube: Kube, space: str, tmp_path: Path
 ) -> None:
