@@ -222,3 +222,18 @@ def test_a_node_that_was_off_keeps_gpus_labels_and_routes(
     KIND.start_node(small, nodes[role])
     running_since(kube, servers[role], off)
     assert_whole(small, kube, servers)
+
+
+def test_what_a_kubelet_took_away_is_restored(
+    small: Cluster, kube: Kube, nodes: dict[str, str]
+) -> None:
+    """The last test: a kubelet that finds no GPUs may end the pods that had them."""
+    worker = nodes["worker"]
+    none = {GPU: "0"}
+    kube.patch(
+        NODES, worker, {"status": {"capacity": none, "allocatable": none}}, subresource="status"
+    )
+    kube.patch(NODES, worker, {"metadata": {"labels": {f"{GPU}.product": None, "gpu": "no"}}})
+    KIND.restart_kubelet(small, worker)
+    expected = fakegpus.node_names(f"muster-{small.name}", small.topology)
+    assert fakegpus.missing(kube.find(NODES), expected) == []
