@@ -28,7 +28,10 @@ def test_selector_and_scale_agree_with_the_workers(
     )
     pods.wait_bound(kube, ns, 1, labels=jobs.of("decoy"), deadline=SETTLED)
     for workers in (2, 3, 1):
-        jobs.scale(kube, PYTORCHJOBS, ns, "elastic", workers)
+        # not at once: a job that is written to before the operator has told of it can lose its
+        # condition Created, which is another behaviour's business (T01)
+        if workers != 2:
+            jobs.scale(kube, PYTORCHJOBS, ns, "elastic", workers)
         with expect(f"{workers} workers run and the scale subresource says so"):
             pods.wait_bound(kube, ns, workers, labels=jobs.of("elastic"), deadline=SETTLED)
             jobs.wait(
