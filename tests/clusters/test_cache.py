@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -37,9 +38,14 @@ def start(cache_home: Path) -> Start:
         process.communicate()
 
 
-def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
+def line(process: subprocess.Popen[str], stream: str = "stdout") -> str:
+    """The next line that a process prints; one that stays silent is killed, and fails the test."""
+    watchdog = threading.Timer(20, process.kill)
+    watchdog.start()
+    text: str = getattr(process, stream).readline()
+    watchdog.cancel()
+    assert text, "it ended, or hung, without a word"
+    return text.strip()
 
 
 # keys
@@ -131,8 +137,7 @@ def test_processes_that_want_the_same_build_it_once(start: Start) -> None:
     first = start(_BUILD)
     assert line(first) == "making"
     second = start(_BUILD)
-    assert second.stderr is not None
-    said = second.stderr.readline()
+    said = line(second, "stderr")
     assert f"waiting for bin-part: held by pid {first.pid} (-c" in said
     first.communicate("go on\n", timeout=10)
     out, _ = second.communicate(timeout=10)
@@ -186,8 +191,7 @@ def test_a_lock_excludes_and_goes_with_its_holder(
     holder = start(_HOLD.format(shared=False))
     assert line(holder) == "held"
     waiter = start(_HOLD.format(shared=False))
-    assert waiter.stderr is not None
-    assert f"held by pid {holder.pid}" in waiter.stderr.readline()
+    assert f"held by pid {holder.pid}" in line(waiter, "stderr")
     holder.kill()
     assert line(waiter) == "held"
     assert list(cache.held()) == ["it"]
@@ -203,8 +207,7 @@ def test_shared_locks_exclude_only_others(start: Start) -> None:
     readers = [start(_HOLD.format(shared=True)) for _ in range(2)]
     assert [line(reader) for reader in readers] == ["held", "held"]
     writer = start(_HOLD.format(shared=False))
-    assert writer.stderr is not None
-    assert "waiting for it" in writer.stderr.readline()
+    assert "waiting for it" in line(writer, "stderr")
     for reader in readers:
         reader.communicate("\n", timeout=10)
     assert line(writer) == "held"
@@ -272,8 +275,7 @@ def test_waiting_is_told_once_and_ends(start: Start) -> None:
     holder = start(_HOLD.format(shared=False))
     line(holder)
     waiter = start('with cache.lock("it"): print(time.monotonic(), flush=True)')
-    assert waiter.stderr is not None
-    waiter.stderr.readline()
+    line(waiter, "stderr")
     released = time.monotonic()
     holder.communicate("\n", timeout=10)
     out, err = waiter.communicate(timeout=10)

@@ -70,7 +70,7 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
         run_logged(["no-such-program"], tmp_path / "log", timeout=5)
 
 
-_FAMILY = 'sleep 60 & echo $! > "$0"; echo started; wait'
+_FAMILY = 'sleep 60 & echo $! > "$0"; echo started >&2; wait'
 
 
 def test_a_timeout_ends_the_whole_family(tmp_path: Path) -> None:

@@ -69,6 +69,13 @@ def test_no_answer(server: Server) -> None:
         kube.get(NODES, "a")
 
 
+def test_a_connection_that_is_closed_without_an_answer(server: Server) -> None:
+    server.script = [lambda r: r.cut()]
+    with pytest.raises(Unreachable, match="no answer"):
+        server.kube.get(NODES, "a")
+    assert len(server.requests) == 1  # what the server did of it nobody knows: not asked again
+
+
 def test_an_answer_that_breaks_off(server: Server) -> None:
     def half(request: object) -> None:
         request.handler.send_response(200)  # type: ignore[attr-defined]
