@@ -151,6 +151,7 @@ def prepare(kubernetes: Versions = None) -> None:
         pins.kubernetes_pin(version)
     parts.source()
     doctor.preflight()
+    engine.ensure()  # only a running one can say what it has
     programs = [name for name, program in pins.pins().programs.items() if program.images]
     plan.announce(versions, programs)
     parts.host_binary("kind")
@@ -165,7 +166,10 @@ def prepare(kubernetes: Versions = None) -> None:
 
 @app.command()
 def clean() -> None:
-    """Remove all clusters and stop the Docker engine, if it is ours. The cache stays."""
+    """Remove all clusters and outdated images, stop the Docker engine if it is ours.
+
+    The cache stays.
+    """
     alive = [
         f"pid {entry.pid} owns cluster {entry.name}"
         for entry in ledger.entries()
@@ -178,7 +182,13 @@ def clean() -> None:
             hint="wait for it, or end that process first",
         )
     down(None, everything=True)
-    if engine.stop():
+    others = KindProvider().strangers()
+    if engine.find() is not None and not others:  # theirs may be pinned otherwise
+        for reference in parts.prune():
+            say(f"removed image {reference}, which no pin asks for any more")
+    if others:
+        say(f"the Docker engine goes on, for clusters of another cache folder: {', '.join(others)}")
+    elif engine.stop():
         say("stopped the Docker engine")
 
 

@@ -51,5 +51,5 @@ def _leftovers(ask: Callable[[], Sequence[str]]) -> Check:
     if not found:
         return Check(name, State.OK, "none", why)
     return Check(
-        name, State.WARN, ", ".join(found), why, hint="python -m clusters down --all removes them"
+        name, State.WARN, ", ".join(found), why, hint="the next `clusters up` removes them"
     )

@@ -76,6 +76,12 @@ class KindProvider:
         made = containers.clusters(docker) if docker is not None else {}
         return {name: found.running for name, found in made.items() if found.mine}
 
+    def strangers(self) -> list[str]:
+        """Names of clusters of this tool that were made with another cache folder."""
+        docker = engine.find()
+        made = containers.clusters(docker) if docker is not None else {}
+        return sorted(name for name, found in made.items() if not found.mine)
+
     def left_over(self) -> list[str]:
         """Names of the clusters that nobody alive wants: their run was killed."""
         entries = {name: ledger.read(name) for name in self.names()}

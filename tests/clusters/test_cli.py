@@ -42,6 +42,7 @@ class World:
         self.up: dict[str, ClusterSpec] = {}
         self.done: list[str] = []
         self.fail: dict[str, BaseException] = {}
+        self.strangers: list[str] = []
 
     def step(self, name: str) -> None:
         self.done.append(name)
@@ -91,6 +92,10 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(addons, "check", lambda **_: None)
     monkeypatch.setattr(addons, "mounts", lambda: (it.step("mounts"), ())[1])
     monkeypatch.setattr(addons, "install", lambda cluster, **words: it.step(f"install {words}"))
+    monkeypatch.setattr(KindProvider, "strangers", lambda self: it.strangers)
+    monkeypatch.setattr(parts, "prune", lambda: it.step("prune") or [])
+    monkeypatch.setattr(engine, "find", lambda: object())
+    monkeypatch.setattr(engine, "ensure", lambda: object())
     monkeypatch.setattr(engine, "stop", lambda: (it.step("stop"), True)[1])
     return it
 
@@ -307,7 +312,22 @@ def test_clean(run: Run, world: World) -> None:
     run("up", "a")
     world.done.clear()
     assert run("clean") == 0
-    assert world.done == ["delete a", "stop"]
+    assert world.done == ["delete a", "prune", "stop"]
+
+
+def test_clean_without_an_engine(run: Run, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "find", lambda: None)
+    assert run("clean") == 0
+    assert world.done == ["stop"]  # whatever is left of one in /run goes
+
+
+def test_clean_leaves_the_engine_to_others(
+    run: Run, world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.strangers = ["theirs"]
+    assert run("clean") == 0
+    assert world.done == []
+    assert "the Docker engine goes on" in capsys.readouterr().err
 
 
 def test_clean_refuses_while_somebody_is_at_work(

@@ -122,6 +122,7 @@ def test_names_are_those_of_this_cache_folder(docker: Docker, tmp_path: Path) ->
     kinds = KindProvider()
     assert kinds.names() == ["mine", "written"]
     assert kinds.nodes() == {"mine": (True, True)}
+    assert kinds.strangers() == ["theirs"]
     assert containers.clusters(docker)["theirs"] == Found(False, (True, True))  # type: ignore[arg-type]
 
 
