@@ -19,7 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from clusters import cache, engine
-from clusters.engine import Engine
+from clusters.engine import Engine, probe
 from clusters.errors import CommandError, PartError, UnknownVersion
 from clusters.parts import gobuild, images, nodeimage, pins, rootfs
 from clusters.parts.gobuild import GoProgram
@@ -199,6 +199,7 @@ def prune(keep: Iterable[str] = ()) -> list[str]:
         for which in program.images
     ]
     wanted = {
+        probe.IMAGE,
         images.base_reference(),
         *(nodeimage.reference(version) for version in pins.pins().kubernetes.versions),
         *program_images,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from clusters import engine, parts, progress
+from clusters.engine import probe
 from clusters.errors import CommandError, EngineError, PartError, UnknownVersion
 from clusters.parts import gobuild, images, nodeimage, pins, plan, rootfs
 
@@ -191,7 +192,7 @@ def test_published_images_stand_for_the_parts(
 
 
 def test_prune_removes_what_no_pin_asks_for(docker: Engine) -> None:
-    wanted = {nodeimage.reference("1.34.4"), images.base_reference()}
+    wanted = {nodeimage.reference("1.34.4"), images.base_reference(), probe.IMAGE}
     old, given = "muster/node:v1.34.4-old", "muster/own:1"
     docker.images = {*wanted, old, given, "somebody/else:1"}
     assert parts.prune(keep=[given]) == [old]
