@@ -79,7 +79,7 @@ def up(
     try:
         addons.install(cluster, operator=operator, scheduler=scheduler)
     except BaseException:
-        if not keep:
+        if isinstance(where, KindProvider) and not keep:
             say(f"removing cluster {cluster.name}; with --keep it stays to be looked into")
             where.delete(cluster.name)
         raise

@@ -219,7 +219,9 @@ def test_up_keep_leaves_what_there_is(run: Run, world: World) -> None:
     assert entry.keep
 
 
-def test_up_of_somebodys_cluster(run: Run, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_up_of_somebodys_cluster(
+    run: Run, world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     specs: list[ClusterSpec] = []
 
     def look(self: ExistingProvider, spec: ClusterSpec) -> Cluster:
@@ -234,6 +236,10 @@ def test_up_of_somebodys_cluster(run: Run, world: World, monkeypatch: pytest.Mon
     ]  # fmt: skip
     assert specs[0].mounts == ()
     assert not doctor.ELSEWHERE.docker
+    capsys.readouterr()
+    world.fail = {world.done[-1]: ClusterError("never ready")}
+    assert run("up", "--provider", "existing:prod") == 3
+    assert capsys.readouterr().err == "error: never ready\n"  # and it is not removed
 
 
 # down, list, clean
