@@ -11,7 +11,7 @@ from pathlib import Path
 from clusters import ledger
 from clusters.engine import Engine
 from clusters.errors import ClusterError, CommandError
-from clusters.kube import until_true
+from clusters.kube import epoch, until_true
 
 #: kind's own label on its containers; the value is the cluster's name there
 LABEL = "io.x-k8s.kind.cluster"
@@ -104,6 +104,22 @@ def addresses(docker: Engine, containers: Iterable[str]) -> dict[str, str]:
         item["Name"].lstrip("/"): item["NetworkSettings"]["Networks"][NETWORK]["IPAddress"]
         for item in found
     }
+
+
+def started(docker: Engine, containers: Iterable[str]) -> dict[str, float | None]:
+    """Container name -> since when it runs, in seconds since 1970; None for one that does not."""
+    found = json.loads(docker.docker("inspect", *containers))
+    return {
+        item["Name"].lstrip("/"): _epoch(item["State"]["StartedAt"])
+        if item["State"]["Running"]
+        else None
+        for item in found
+    }
+
+
+def _epoch(timestamp: str) -> float:
+    whole, _, rest = timestamp.removesuffix("Z").partition(".")
+    return epoch(f"{whole}.{(rest or '0')[:6]}Z")  # Docker writes nanoseconds, Python takes six
 
 
 def full_reference(reference: str) -> str:

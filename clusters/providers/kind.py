@@ -59,11 +59,15 @@ class KindProvider:
         return cluster
 
     def get(self, name: str) -> Cluster:
-        """A cluster that is up."""
+        """A cluster that is up; restored first when its nodes were restarted behind our back."""
+        docker = engine.find()
         known = self.names()
-        if engine.find() is None or name not in known:
+        if docker is None or name not in known:
             raise no_such_cluster(name, known)
-        return self._cluster(name)
+        cluster = self._cluster(name)
+        with _locked(name):
+            kindnodes.heal(docker, cluster)
+        return cluster
 
     def names(self) -> list[str]:
         """Names of our clusters, half-made ones included."""

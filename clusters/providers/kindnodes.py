@@ -6,15 +6,19 @@ import math
 import time
 from functools import partial
 
-from clusters import fakegpus, podnetwork
+from clusters import fakegpus, ledger, podnetwork
 from clusters.cluster import Cluster
 from clusters.engine import Engine
 from clusters.errors import ApiError, ClusterError, CommandError, Unreachable
 from clusters.kube import NODES, PODS, SERVICES, Kube, Object, conditions, epoch, until_true
+from clusters.progress import step
 from clusters.providers import containers
 from clusters.providers.containers import PREFIX, in_parallel
 from clusters.topology import Node
 from clusters.waiting import describe
+
+#: file in a cluster's folder: when its pod network was last made whole, in seconds since 1970
+CONNECTED = "connected"
 
 
 def of(cluster: Cluster) -> dict[str, Node]:
@@ -33,10 +37,39 @@ def connect(docker: Engine, cluster: Cluster) -> None:
     Raises:
         ClusterError: no pod CIDRs, or no kube-proxy.
     """
+    now = time.time()
     names = list(cluster.container_names)
     cidrs = podnetwork.pod_cidrs(cluster.kube, len(names))
     addresses = containers.addresses(docker, names)
     in_parallel(partial(podnetwork.connect, partial(shell, docker), addresses, cidrs), names)
+    (ledger.folder(cluster.name) / CONNECTED).write_text(str(now))
+
+
+def heal(docker: Engine, cluster: Cluster) -> None:
+    """Restore what is lost when the nodes were restarted by others: the engine, or the host's boot.
+
+    Raises:
+        ClusterError: nodes are stopped, or do not come back.
+    """
+    started = containers.started(docker, cluster.container_names)
+    stopped = sorted(name for name, when in started.items() if when is None)
+    if stopped:
+        raise ClusterError(
+            f"nodes of cluster {cluster.name} are stopped: {', '.join(stopped)}",
+            hint=f"docker start {' '.join(stopped)}, or python -m clusters down {cluster.name}",
+        )
+    try:
+        connected = float((ledger.folder(cluster.name) / CONNECTED).read_text())
+    except (OSError, ValueError):
+        connected = 0.0
+    if all(when is not None and when <= connected for when in started.values()):
+        return
+    with step(f"restore cluster {cluster.name}, whose nodes were restarted"):
+        until_true(cluster.kube.ready, deadline=120, why="its API server ready")
+        connect(docker, cluster)
+        wait_ready(cluster)
+        fakegpus.restore(cluster.kube, of(cluster))
+        wait_dns(docker, cluster)
 
 
 def wait_ready(cluster: Cluster) -> None:

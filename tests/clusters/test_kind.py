@@ -217,6 +217,7 @@ def maker(docker: Docker, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(kindnodes, "connect", step("network"))
     monkeypatch.setattr(kindnodes, "wait_ready", step("nodes"))
     monkeypatch.setattr(kindnodes, "wait_dns", step("dns"))
+    monkeypatch.setattr(kindnodes, "heal", step("heal"))
     monkeypatch.setattr(kind.fakegpus, "restore", step("gpus"))
     monkeypatch.setattr(Cluster, "kube", None)
     return state
@@ -582,6 +583,51 @@ def testready_since() -> None:
     assert ready_since("n", 10.0, [heartbeat("other", new), heartbeat("n", old)]) is None
     assert ready_since("n", 10.0, [heartbeat("n", new, "Unknown")]) is None
     assert ready_since("n", 10.0, []) is None
+
+
+# nodes that were restarted by others
+
+
+@pytest.fixture
+def healing(docker: Docker, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A cluster in the ledger with two nodes, ``since`` when they run, and what was done."""
+    entry("c")
+    state: dict[str, Any] = {"since": {"n1": 100.0, "n2": 200.0}, "done": []}
+    monkeypatch.setattr(containers, "started", lambda *_: state["since"])
+    monkeypatch.setattr(Cluster, "kube", type("Kube", (), {"ready": lambda: True}))
+    for name in ("connect", "wait_ready", "wait_dns"):
+        monkeypatch.setattr(kindnodes, name, lambda *_, it=name: state["done"].append(it))
+    monkeypatch.setattr(kindnodes.fakegpus, "restore", lambda *_: state["done"].append("gpus"))
+    return state
+
+
+@pytest.mark.parametrize(
+    ("connected", "healed"), [("200.5", False), ("150.0", True), (None, True), ("rubbish", True)]
+)
+def test_nodes_restarted_by_others_are_made_whole(
+    docker: Docker, healing: dict[str, Any], connected: str | None, healed: bool
+) -> None:
+    if connected is not None:
+        (ledger.folder("c") / kindnodes.CONNECTED).write_text(connected)
+    kindnodes.heal(docker, cluster())  # type: ignore[arg-type]
+    assert healing["done"] == (["connect", "wait_ready", "gpus", "wait_dns"] if healed else [])
+
+
+def test_nodes_that_are_stopped_are_told(docker: Docker, healing: dict[str, Any]) -> None:
+    healing["since"]["n2"] = None
+    with pytest.raises(ClusterError, match=r"cluster c are stopped: n2(?s:.)*docker start n2"):
+        kindnodes.heal(docker, cluster())  # type: ignore[arg-type]
+
+
+def test_since_when_containers_run(docker: Docker, monkeypatch: pytest.MonkeyPatch) -> None:
+    items = [
+        {"Name": "/n1", "State": {"Running": True, "StartedAt": "1970-01-01T00:00:09.123456789Z"}},
+        {"Name": "/n2", "State": {"Running": True, "StartedAt": "1970-01-01T00:00:09Z"}},
+        {"Name": "/n3", "State": {"Running": False, "StartedAt": "1970-01-01T00:00:09Z"}},
+    ]
+    monkeypatch.setattr(docker, "docker", lambda *_: json.dumps(items))
+    found = containers.started(docker, ["n1", "n2", "n3"])  # type: ignore[arg-type]
+    assert found == {"n1": 9.123456, "n2": 9.0, "n3": None}
 
 
 def test_the_next_second_has_begun() -> None:
