@@ -11,8 +11,10 @@ from suites.training import Training
 STARTED = 120.0
 #: steps between two checkpoints
 INTERVAL = 10
-#: a world may start with one more rank for this long after the minimum is there (seconds)
-LAST_CALL = "2"
+#: rendezvous settings, in seconds. Two defaults would only make every test wait: of 30 for more
+#: than the fewest agents, and of 60 for a store that does not answer, which agents of PyTorch 2.x
+#: sit out after every change of the world (pytorch/pytorch#135712)
+RENDEZVOUS = {"last_call_timeout": "2", "read_timeout": "20"}
 
 
 def start(
@@ -30,7 +32,7 @@ def start(
     folder = job_folder(cluster, namespace, name)
     job = elastic_pytorchjob(
         name, runtime, folder, workers=workers, low=low, high=high, max_restarts=100,
-        rdzv_conf={"last_call_timeout": LAST_CALL},
+        rdzv_conf=RENDEZVOUS,
         train=TrainOptions(
             epochs=10_000, steps=steps, step_ms=100, checkpoint_every=INTERVAL,
         ),
