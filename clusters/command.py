@@ -13,6 +13,11 @@ from pathlib import Path
 
 from clusters.errors import CommandError
 
+#: seconds between two looks at a command that has a log
+LOOK = 1.0
+#: seconds given to the pipes of a command that was killed
+REST = 2.0
+
 
 def run(
     args: Sequence[str],
@@ -108,7 +113,7 @@ def run_logged(
         try:
             while True:
                 try:
-                    code = process.wait(timeout=1.0)
+                    code = process.wait(timeout=LOOK)
                     break
                 except subprocess.TimeoutExpired:
                     if detail is not None:
@@ -143,7 +148,7 @@ def _mortal(program: str) -> list[str]:
 def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     """What a killed command had printed; a child that left its group may hold the pipes open."""
     try:
-        return process.communicate(timeout=2.0)
+        return process.communicate(timeout=REST)
     except subprocess.TimeoutExpired as late:
         return late.stdout or b"", late.stderr or b""
 

@@ -20,6 +20,9 @@ from pathlib import Path
 _started = time.monotonic()
 #: steps that run now; only the innermost one shows its time
 _open: list[object] = []
+#: seconds between two signs of life, on a terminal and in a log
+TERMINAL_TICK = 1.0
+LOG_TICK = 30.0
 _WIPE = "\r\x1b[2K"
 
 
@@ -73,7 +76,7 @@ def step(name: str) -> Iterator[Callable[[str], None]]:
     terminal = sys.stderr.isatty()
 
     def tick() -> None:
-        while not done.wait(1.0 if terminal else 30.0):
+        while not done.wait(TERMINAL_TICK if terminal else LOG_TICK):
             if _open[-1:] != [done]:
                 continue
             line = f"  {name}: {time.monotonic() - start:.0f} s so far{expected} {state['detail']}"

@@ -695,7 +695,7 @@ def test_a_killed_creation_is_left_over_and_its_kind_is_gone(
     creating.kill()
     creating.wait()
     pid = int((tmp_path / "kind.pid").read_text())
-    until_true(lambda: not os.path.exists(f"/proc/{pid}"), deadline=5, why="kind's end")
+    until_true(lambda: not os.path.exists(f"/proc/{pid}"), deadline=5, why="kind's end", every=0.02)
     assert KindProvider().left_over() == ["new"]
     assert cache.held() == {}
     KindProvider().sweep()

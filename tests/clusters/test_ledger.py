@@ -95,7 +95,7 @@ def test_left_over(more: str, left_over: bool) -> None:
         assert entry.owner_alive
         assert not entry.left_over
         process.kill()  # and not yet reaped, which may be for ever
-        until_true(lambda: not entry.owner_alive, deadline=5, why="the owner's end")
+        until_true(lambda: not entry.owner_alive, deadline=5, why="the owner's end", every=0.02)
         assert entry.left_over is left_over
     finally:
         process.kill()

@@ -123,7 +123,7 @@ def test_on_expiry_it_says_what_was_last_seen(server: Server) -> None:
     ready = [{"type": "Ready", "status": "True"}]
     server.script = [
         listed(node("a", conditions=ready)),
-        lambda r: r.stream(event("ADDED", node("b", phase="Pending")), hold=2),
+        lambda r: r.stream(event("ADDED", node("b", phase="Pending")), hold=1),
     ]
     start = time.monotonic()
     with pytest.raises(WaitTimeout) as caught:
