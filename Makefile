@@ -42,7 +42,7 @@ e2e: $(READY) ## the behaviours on a real kind cluster (sets up all it needs; co
 test: lint unit smoke ## what .ci/run runs: lint, unit tests, one real small cluster
 
 unit: $(READY) ## tests of the harness that need no cluster
-	@$(call verdict,$(PY) -m pytest tests -m "not smoke" -q)
+	@$(call verdict,$(PY) -m pytest tests -m "not smoke" -q -n 2 --dist loadfile)
 
 smoke: $(READY) ## one real small kind cluster
 	@$(call verdict,$(PY) -m pytest tests/smoke -m smoke -q)
