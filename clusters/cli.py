@@ -91,12 +91,19 @@ def up(
 @app.command()
 def down(
     names: Annotated[list[str] | None, typer.Argument(help="Clusters to remove.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All that this tool made.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All that this tool made, but those of runs at work.")
+    ] = False,
 ) -> None:
     """Remove clusters, half-made and left-over ones included."""
     kind = KindProvider()
     known = kind.names()
-    chosen = known if everything else list(dict.fromkeys(names or []))
+    chosen = list(dict.fromkeys(names or []))
+    in_use = _in_use() if everything else {}
+    if everything:
+        for name, pid in in_use.items():
+            say(f"cluster {name} stays, pid {pid} works with it; to remove it, name it")
+        chosen = [name for name in known if name not in in_use]
     if not chosen and not everything:
         raise UsageError("which cluster?", hint=f"a name or --all; {_there(known)}")
     for name in chosen:
@@ -111,7 +118,7 @@ def down(
             trouble.append(error)
     if trouble:
         raise HarnessError("\n".join(str(error) for error in trouble))
-    if everything:
+    if everything and not in_use:
         say("nothing is left")
 
 
@@ -170,11 +177,7 @@ def clean() -> None:
 
     The cache stays.
     """
-    alive = [
-        f"pid {entry.pid} owns cluster {entry.name}"
-        for entry in ledger.entries()
-        if entry.owner_alive and not entry.keep
-    ]
+    alive = [f"pid {pid} works with cluster {name}" for name, pid in _in_use().items()]
     alive += [f"{name} is held by {holder}" for name, holder in cache.held().items()]
     if alive:
         raise HarnessError(
@@ -190,6 +193,12 @@ def clean() -> None:
         say(f"the Docker engine goes on, for clusters of another cache folder: {', '.join(others)}")
     elif engine.stop():
         say("stopped the Docker engine")
+
+
+def _in_use() -> dict[str, int]:
+    """Clusters of runs that are alive -> the run's process."""
+    entries = [entry for entry in ledger.entries() if entry.owner_alive and not entry.keep]
+    return {entry.name: entry.pid for entry in entries}
 
 
 def _there(known: list[str]) -> str:
