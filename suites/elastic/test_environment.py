@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from clusters.errors import ClusterError
-from clusters.kube import PYTORCHJOBS, Kube
+from clusters.kube import Kube
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
 from fixtures.runtimes import Runtime
@@ -62,7 +62,6 @@ def test_agents_get_exactly_the_documented_environment(
         assert found == expected, f"worker {index}: {_difference(found, expected)}"
         assert "MASTER_ADDR" not in agent, "an agent that meets by rendezvous has a MASTER_ADDR"
         assert "WORLD_SIZE" not in agent, "the world's size is torchrun's to say"
-    kube.delete(PYTORCHJOBS, name, ns)
 
 
 def _expected(system: SystemUnderTest, policy: str, job: str) -> dict[str, str]:
