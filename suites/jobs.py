@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from clusters.kube import PODS, Kube, Object, Resource, conditions
+from clusters.kube import Kube, Object, Resource, conditions
 
 #: labels that training-operator puts on every pod of a job (its API documentation, "labels")
 JOB_LABEL = "training.kubeflow.org/job-name"
@@ -52,11 +52,6 @@ def replicas(job: Object, role: str) -> dict[str, int]:
     """The job's own counts for a role (``Worker``): active, succeeded, failed; 0 where unsaid."""
     counts = (job.get("status", {}).get("replicaStatuses") or {}).get(role) or {}
     return {word: int(counts.get(word) or 0) for word in ("active", "succeeded", "failed")}
-
-
-def pod(kube: Kube, namespace: str, name: str) -> Object | None:
-    """A pod by name."""
-    return kube.get(PODS, name, namespace)
 
 
 def scale(kube: Kube, what: Resource, namespace: str, name: str, workers: int) -> None:

@@ -8,8 +8,13 @@ from collections.abc import Sequence
 from clusters.errors import Expired, Unreachable
 from clusters.kube import PODS, Kube, Object, epoch
 from clusters.topology import GPU
+from fixtures.workloads import gang_pods
 from oracles.errors import HarnessError, InvariantViolation
 
+#: seconds within which pods that have room are bound; a gang was measured at 1-4 on 2 cores
+ADMISSION = 60.0
+#: seconds for which pods that must not be bound are held unbound on the watch
+HOLD = 20.0
 #: phases in which a pod no longer holds what it asked for
 TERMINAL = ("Succeeded", "Failed")
 
@@ -56,6 +61,18 @@ def wait_created(
         namespace=namespace, labels=labels, deadline=deadline,
         why=f"{count} pods of {namespace} created",
     )  # fmt: skip
+
+
+def block_gpus(kube: Kube, namespace: str, gpus: int) -> list[str]:
+    """Occupy *gpus* GPUs with pods of one each, and wait until they do; their names.
+
+    They belong to no gang, so that they are in the way under every scheduler.
+    """
+    blockers = gang_pods("blocker", gpus, gpus=1)
+    for pod in blockers:
+        kube.create(pod, namespace=namespace)
+    wait_bound(kube, namespace, gpus, labels="app=blocker", deadline=ADMISSION)
+    return names(blockers)
 
 
 def hold_unbound(

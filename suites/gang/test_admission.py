@@ -11,11 +11,7 @@ from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.workloads import gang_pods, tfjob
 from suites import jobs, pods
-
-#: seconds within which a gang that has room is bound; measured 1-4 on 2 cores
-ADMISSION = 60.0
-#: seconds for which pods that must not be bound are held unbound on the watch
-HOLD = 20.0
+from suites.pods import ADMISSION, HOLD
 
 
 @pytest.mark.behaviour("G01", case="pods")
@@ -80,10 +76,7 @@ def test_too_little_room_binds_nobody_then_all(
     """Two of 8 GPUs are taken, the gang wants 7: nobody is bound until they are free."""
     gpus(8)
     kube = system.cluster.kube
-    for pod in gang_pods("blocker", 2, gpus=1):
-        kube.create(pod, namespace=ns)
-    # the blockers belong to no gang, so that they are in the way under every scheduler
-    pods.wait_bound(kube, ns, 2, labels="app=blocker", deadline=ADMISSION)
+    blockers = pods.block_gpus(kube, ns, 2)
 
     kube.create(tfjob("thread", ps=1, workers=7), namespace=ns)
     members = jobs.of("thread")
@@ -98,7 +91,7 @@ def test_too_little_room_binds_nobody_then_all(
         p["metadata"]["name"]: p["metadata"]["uid"] for p in kube.find(PODS, ns, labels=members)
     }
 
-    for name in ("blocker-0", "blocker-1"):
+    for name in blockers:
         kube.delete(PODS, name, ns, grace=0)
     with expect("all 8 pods are bound once the room is free"):
         bound = pods.wait_bound(kube, ns, 8, labels=members, deadline=ADMISSION)

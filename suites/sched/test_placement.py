@@ -10,11 +10,9 @@ import pytest
 from clusters.kube import PODS, TFJOBS
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
-from fixtures.workloads import gang_pods, tfjob
+from fixtures.workloads import tfjob
 from suites import jobs, pods
-
-ADMISSION = 60.0
-HOLD = 20.0
+from suites.pods import ADMISSION, HOLD
 
 
 @pytest.mark.behaviour("S02")
@@ -54,9 +52,7 @@ def test_the_default_scheduler_places_a_part_and_a_gang_scheduler_none(
     """With 2 of 8 GPUs taken, 6 of the 7 workers fit: the contrast, on one cluster."""
     gpus(8)
     kube = system.cluster.kube
-    for pod in gang_pods("blocker", 2, gpus=1):
-        kube.create(pod, namespace=ns)
-    pods.wait_bound(kube, ns, 2, labels="app=blocker", deadline=ADMISSION)
+    pods.block_gpus(kube, ns, 2)
 
     kube.create(tfjob("parts", ps=1, workers=7, scheduler_name="default-scheduler"), namespace=ns)
     workers = jobs.of("parts", "worker")
