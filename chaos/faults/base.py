@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
+
+from chaos.errors import NotProven
+from clusters.errors import WaitTimeout
+from clusters.kube import PODS, Kube, Object
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,29 @@ class Proof:
     what: str
     evidence: dict[str, str]
     t: float
+
+
+def proof_of_pod(
+    kube: Kube,
+    namespace: str,
+    pod: str,
+    check: Callable[[list[Object]], Proof | None],
+    *,
+    deadline: float,
+    why: str,
+) -> Proof:
+    """Watch one pod until *check* finds the proof in what there is of it.
+
+    Raises:
+        NotProven: not within *deadline* seconds; says what was last seen.
+    """
+    try:
+        return kube.wait(
+            PODS, check, namespace=namespace, fields=f"metadata.name={pod}",
+            deadline=deadline, why=why,
+        )  # fmt: skip
+    except WaitTimeout as error:
+        raise NotProven(f"the fault was injected, but: {error}") from error
 
 
 class Fault(Protocol):

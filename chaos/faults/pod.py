@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 
-from chaos.errors import FaultError, NotProven
-from chaos.faults.base import Proof
+from chaos.errors import FaultError
+from chaos.faults.base import Proof, proof_of_pod
 from clusters.cluster import Cluster
-from clusters.errors import WaitTimeout
 from clusters.kube import PODS, Object
 
 
@@ -40,14 +38,10 @@ class DeletePod:
 
     def proof(self, *, deadline: float = 30.0) -> Proof:
         """The pod is gone, or another one has its name. Raises NotProven."""
-        try:
-            return self._kube.wait(
-                PODS, partial(self._gone), namespace=self._namespace,
-                fields=f"metadata.name={self._pod}", deadline=deadline,
-                why=f"pod {self._pod} gone or replaced",
-            )  # fmt: skip
-        except WaitTimeout as error:
-            raise NotProven(f"the pod was deleted, but: {error}") from error
+        return proof_of_pod(
+            self._kube, self._namespace, self._pod, self._gone,
+            deadline=deadline, why=f"pod {self._pod} gone or replaced",
+        )  # fmt: skip
 
     def recover(self) -> None:
         """Its owner does."""

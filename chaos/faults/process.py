@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import signal
 import time
-from functools import partial
 
 from chaos.errors import FaultError, NotProven
-from chaos.faults.base import Proof
+from chaos.faults.base import Proof, proof_of_pod
 from clusters.cluster import Capability, Cluster, ClusterProvider
-from clusters.errors import CommandError, WaitTimeout
+from clusters.errors import CommandError
 from clusters.kube import PODS, Object, epoch
 
 
@@ -72,14 +71,10 @@ class KillAgent:
 
     def proof(self, *, deadline: float = 30.0) -> Proof:
         """The same pod, whose container ended by the signal. Raises NotProven."""
-        try:
-            return self._cluster.kube.wait(
-                PODS, partial(self._ended), namespace=self._namespace,
-                fields=f"metadata.name={self._pod}", deadline=deadline,
-                why=f"container {self._container} of {self._pod} ended by {self._signal.name}",
-            )  # fmt: skip
-        except WaitTimeout as error:
-            raise NotProven(f"the agent was signalled, but: {error}") from error
+        return proof_of_pod(
+            self._cluster.kube, self._namespace, self._pod, self._ended, deadline=deadline,
+            why=f"container {self._container} of {self._pod} ended by {self._signal.name}",
+        )  # fmt: skip
 
     def recover(self) -> None:
         """The kubelet does."""
