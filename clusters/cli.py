@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 import traceback
+from dataclasses import replace
 from typing import Annotated, NoReturn
 
 import typer
@@ -65,16 +66,10 @@ def up(
     pins.kubernetes_pin(kubernetes)
     addons.check(operator=operator, scheduler=scheduler)
     run = f"up-{time.strftime('%Y%m%d-%H%M%S')}"
+    spec = ClusterSpec(name, layout, kubernetes, run, keep=keep)
+    where.prepare([kubernetes])
     if isinstance(where, KindProvider):
-        spec = ClusterSpec(name, layout, kubernetes, run, keep=keep)
-        parts.source()
-        doctor.preflight()
-        where.sweep()
-        plan.announce([kubernetes])
-        spec = ClusterSpec(name, layout, kubernetes, run, addons.mounts(), keep)
-    else:
-        doctor.preflight(doctor.ELSEWHERE)
-        spec = ClusterSpec(name, layout, kubernetes, run)
+        spec = replace(spec, mounts=addons.mounts())
     cluster = where.create(spec)
     try:
         addons.install(cluster, operator=operator, scheduler=scheduler)

@@ -106,6 +106,18 @@ class ClusterProvider(Protocol):
     name: str
     capabilities: frozenset[Capability]
 
+    def prepare(self, kubernetes: Iterable[str], programs: Iterable[str] = ()) -> None:
+        """What is done once, before the first cluster: look whether this host is fit for it,
+        remove what killed runs left, and say what has to be built first and how long it takes.
+
+        Args:
+            kubernetes: versions that clusters are wanted of.
+            programs: pinned programs that will be installed, ``NAME`` or ``NAME:VERSION``.
+
+        Raises:
+            HarnessError: the host is not fit; names all that is lacking, and how to get it.
+        """
+
     def create(self, spec: ClusterSpec) -> Cluster:
         """Create it and return when all nodes are Ready, DNS answers and the GPUs are there.
 

@@ -39,6 +39,8 @@ class Cold:
 def cold(kubernetes: Iterable[str], programs: Iterable[str] = ()) -> list[Cold]:
     """What has to be built for clusters of these versions and the images of these programs.
 
+    A program is ``NAME`` or ``NAME:VERSION``.
+
     Nothing is started or pulled to find out: where an image may be pulled (``PARTS=auto``), it is
     counted as if it had to be built. Empty for ``PARTS=pull``, whose times are the network's.
     """
@@ -85,18 +87,22 @@ def _base_image(docker: Engine | None) -> list[str]:
     return [*made, "build image base"]
 
 
-def _program(docker: Engine | None, name: str) -> list[str]:
-    program, version, at = pins.program_pin(name)
+def _program(docker: Engine | None, wanted: str) -> list[str]:
+    name, _, chosen = wanted.partition(":")
+    program, version, at = pins.program_pin(name, chosen or None)
     lacking = [
         f"build image {name} {version} {image}"
         for image in program.images
         if not _there(docker, images.program_reference(name, image, version), at.pull.get(image))
     ]
-    return _go(name) + lacking if lacking else []
+    return _go(wanted) + lacking if lacking else []
 
 
-def _go(*names: str) -> list[str]:
-    programs = [pins.program(name) for name in names]
+def _go(*wanted: str) -> list[str]:
+    programs = [
+        pins.program(name, version or None)
+        for name, _, version in (text.partition(":") for text in wanted)
+    ]
     return [f"build {p.name} {p.version}" for p in programs if not gobuild.folder(p).exists()]
 
 

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import yaml
 
+from clusters import doctor
 from clusters.cluster import Capability, Cluster, ClusterSpec
 from clusters.errors import ClusterError
 from clusters.kube import NODES, Kube, Object, conditions
@@ -30,6 +31,10 @@ class ExistingProvider:
     def __init__(self, context: str) -> None:
         self.name = f"existing:{context}"
         self._context = context
+
+    def prepare(self, kubernetes: Iterable[str], programs: Iterable[str] = ()) -> None:
+        """See ``ClusterProvider.prepare``: nothing is built for a cluster that is there."""
+        doctor.preflight(doctor.ELSEWHERE)
 
     def create(self, spec: ClusterSpec) -> Cluster:
         """Look at the cluster. Raises ClusterError when it cannot be reached."""

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 
-from clusters import cache, engine, fakegpus, ledger, parts, podnetwork
+from clusters import cache, doctor, engine, fakegpus, ledger, parts, podnetwork
 from clusters.cluster import Capability, Cluster, ClusterSpec, no_such_cluster
 from clusters.command import run
 from clusters.engine import Engine
 from clusters.errors import ClusterError, TopologyError, WrongName
+from clusters.parts import plan
 from clusters.progress import say, step
 from clusters.providers import containers, kindcommand, kindconfig, kindnodes
 from clusters.providers.containers import PREFIX, in_parallel
@@ -25,6 +26,13 @@ class KindProvider:
 
     name = "kind"
     capabilities = frozenset(Capability)
+
+    def prepare(self, kubernetes: Iterable[str], programs: Iterable[str] = ()) -> None:
+        """See ``ClusterProvider.prepare``."""
+        parts.source()
+        doctor.preflight()
+        self.sweep()
+        plan.announce(kubernetes, programs)
 
     def create(self, spec: ClusterSpec) -> Cluster:
         """Create it; on failure, what there is of it is removed and the reason told."""
