@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -22,10 +23,16 @@ Open = Callable[..., chromium.Page]
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[chromium.Browser]:
-    """Skips where there is none; one that is there and does not start is an error."""
+    """Skips where there is none, unless ``MUSTER_BROWSER=required``.
+
+    One that is there and does not start is an error.
+    """
     path = chromium.find()
     if path is None:
-        pytest.skip("no Chromium on the path nor in $CHROMIUM (Debian: apt-get install chromium)")
+        needed = os.environ.get("MUSTER_BROWSER") == "required"
+        (pytest.fail if needed else pytest.skip)(
+            "no Chromium on the path nor in $CHROMIUM (Debian: apt-get install chromium)"
+        )
     with chromium.Browser(path) as found:
         yield found
 
