@@ -19,12 +19,13 @@ from oracles.errors import NotApplicable, UsageError
 class Capability(StrEnum):
     """What a provider can do beyond serving the API."""
 
-    CONTAINERS = "real containers"
+    CONTAINERS = "run real containers"
     LOAD_IMAGE = "load an image into its nodes"
     HOST_FOLDERS = "mount folders of the host into pods"
     NODE_EXEC = "run commands on a node"
     NODE_POWER = "stop and start a node"
     OWN_CLUSTER = "change nodes, operators and schedulers"
+    LOCAL_PROCESSES = "run a system as a process of this host"
 
 
 @dataclass(frozen=True)

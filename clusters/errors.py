@@ -41,6 +41,18 @@ class CommandError(HarnessError):
         return f"{text}\n{tail}" if tail else text
 
 
+class ProcessError(ClusterError):
+    """A local process cannot be started or does not get ready; ``output`` ends its log."""
+
+    def __init__(self, message: str, *, output: str = "", hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.output = output
+
+    def __str__(self) -> str:
+        tail = "\n".join(f"  | {line}" for line in self.output.strip().splitlines()[-15:])
+        return f"{super().__str__()}\n{tail}" if tail else super().__str__()
+
+
 class WrongName(ClusterError, UsageError):
     """A cluster's name that is not there, or is there already."""
 

@@ -25,7 +25,7 @@ class KindProvider:
     """See :class:`clusters.cluster.ClusterProvider`."""
 
     name = "kind"
-    capabilities = frozenset(Capability)
+    capabilities = frozenset(Capability) - {Capability.LOCAL_PROCESSES}
 
     def prepare(self, kubernetes: Iterable[str], programs: Iterable[str] = ()) -> None:
         """See ``ClusterProvider.prepare``."""

@@ -1,0 +1,356 @@
+"""Local processes: what runs beside an embedded control plane, where no node runs containers.
+
+A cluster whose capabilities hold ``LOCAL_PROCESSES`` has no real containers, so that a system is
+not installed as a Deployment but started as a process of this host::
+
+    processes = local.of(cluster)          # NotApplicable where the provider cannot
+    port = processes.port()
+    processes.start(
+        LocalProcess(
+            "volcano-scheduler", (str(binary), f"--kubeconfig={path}", f"--healthz={port}"),
+            ready=f"http://127.0.0.1:{port}/healthz", system="volcano", key=key,
+        )
+    )
+
+A process has a folder of its own in the cluster's folder, with its log and what it is started
+with; it outlives this process, is started again when it ends (as a kubelet would do), and ends
+with its cluster. It is found again by its pid and by a variable in its environment that names the
+cluster's folder, never by its name: a pid alone may belong to somebody else by now.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from clusters import cache, ledger
+from clusters.cluster import Capability, Cluster
+from clusters.errors import ProcessError
+from clusters.processes import start_of
+
+#: variable of every local process: the folder of the cluster that it belongs to
+TAG = "MUSTER_CLUSTER_FOLDER"
+#: seconds from a start to ready; measured: 0.2 to 4 on 2 busy cores
+READY_DEADLINE = 60.0
+#: starts without ever being ready after which nobody waits any longer
+HOPELESS = 4
+#: below the ports that the kernel gives to outgoing connections
+_PORTS = range(20000, 32000)
+_LOOK = 0.05
+
+#: starts the program again and again. Its first start is at once; the pause grows to 5 s while it
+#: lives for less than 10 s, as the kubelet's does to 300: a loop of crashes must not eat a core
+_KEEPER = """
+state=$1 once=$2
+shift 2
+count=0 pause=0
+while :; do
+  begun=$(date +%s)
+  "$@" &
+  child=$!
+  echo "$child $count" >"$state.new" && mv "$state.new" "$state"
+  wait "$child"
+  code=$?
+  [ -z "$once" ] || { echo "--- ended with code $code ---"; exit "$code"; }
+  count=$((count + 1))
+  echo "--- ended with code $code, start $count follows in $pause s ---"
+  sleep "$pause"
+  [ $(($(date +%s) - begun)) -lt 10 ] || pause=0
+  [ "$pause" -ge 5 ] || pause=$((pause + 1))
+done
+"""
+
+
+@dataclass(frozen=True)
+class LocalProcess:
+    """A program to run.
+
+    Attributes:
+        name: unique in its cluster, like a deployment's.
+        argv: the program's path and its arguments.
+        env: variables on top of this process's own.
+        ready: a URL that answers 200 when it works (its certificate is not checked); None: it is
+            ready as soon as it runs.
+        restarts: start it again when it ends.
+        system: what it belongs to, such as ``volcano``.
+        key: of what is installed; tells whether the same is running already.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    ready: str | None = None
+    restarts: bool = True
+    system: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class State:
+    """A local process as it is now.
+
+    Attributes:
+        pid: of the program itself; None while it does not run.
+        restarts: how often it was started again because it had ended.
+    """
+
+    process: LocalProcess
+    pid: int | None
+    restarts: int
+
+
+def of(cluster: Cluster) -> LocalProcesses:
+    """The local processes of a cluster. Raises NotApplicable where the provider has none."""
+    cluster.require(Capability.LOCAL_PROCESSES)
+    return LocalProcesses(ledger.folder(cluster.name))
+
+
+class LocalProcesses:
+    """The local processes of one cluster. Any process of the harness may use it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    # files ---------------------------------------------------------------------------------
+
+    def folder(self, name: str) -> Path:
+        """A folder of the process's own, for configuration and certificates; made if need be."""
+        path = self._folder / "processes" / name
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def log_file(self, name: str) -> Path:
+        """Where it writes."""
+        return self._folder / "processes" / name / "log"
+
+    def log(self, name: str) -> str:
+        """What it wrote, over all its starts; "" when there is nothing."""
+        try:
+            return self.log_file(name).read_text(errors="replace")
+        except OSError:
+            return ""
+
+    def port(self) -> int:
+        """A port of 127.0.0.1 that no cluster has, kept for this one as long as it is there."""
+        with cache.lock("ports"):
+            taken = {
+                int(line)
+                for file in self._folder.parent.glob("*/ports")
+                for line in file.read_text().split()
+            }
+            for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
+                if port not in taken and _free(port):
+                    with (self._folder / "ports").open("a") as file:
+                        file.write(f"{port}\n")
+                    return port
+        raise ProcessError(f"no port from {_PORTS.start} to {_PORTS.stop - 1} is free")
+
+    # running -------------------------------------------------------------------------------
+
+    def start(self, process: LocalProcess, *, deadline: float = READY_DEADLINE) -> None:
+        """Start it and wait until it is ready; one of the same name is ended before.
+
+        Raises:
+            ProcessError: it cannot be started, ends again and again, or is not ready in time;
+                with the end of its log.
+        """
+        self.launch(process)
+        self.wait_ready(process.name, deadline=deadline)
+
+    def launch(self, process: LocalProcess) -> None:
+        """As :meth:`start`, without waiting: several may start at once. Raises ProcessError."""
+        self.stop(process.name)
+        folder = self.folder(process.name)
+        if shutil.which(process.argv[0]) is None:
+            raise ProcessError(f"{process.name}: {process.argv[0]} is not a program")
+        once = "" if process.restarts else "once"
+        # before it runs: whoever finds this one killed finds what was started
+        (folder / "process.json").write_text(json.dumps(asdict(process), indent=1))
+        with (folder / "log").open("ab") as log:
+            keeper = subprocess.Popen(
+                ["/bin/sh", "-c", _KEEPER, "keeper", str(folder / "pid"), once, *process.argv],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=folder,
+                env={**os.environ, **process.env, TAG: str(self._folder)}, start_new_session=True,
+            )  # fmt: skip
+        _children.append(keeper)
+        (folder / "keeper").write_text(f"{keeper.pid} {start_of(keeper.pid) or 0}")
+
+    def wait_ready(self, name: str, *, deadline: float = READY_DEADLINE) -> None:
+        """Wait until it is ready. Raises ProcessError, with the end of its log."""
+        end = time.monotonic() + deadline
+        seen = "it does not run"
+        while time.monotonic() < end:
+            state = self.state(name)
+            if state is None:
+                raise ProcessError(f"{name} was never started")
+            if state.pid is not None:
+                seen = "" if state.process.ready is None else _asked(state.process.ready)
+                if not seen:
+                    return
+            elif not self._kept(name):
+                self._fail(name, "it ended")
+            if state.restarts >= HOPELESS:
+                self._fail(name, f"it ended {state.restarts} times")
+            time.sleep(_LOOK)
+        self._fail(name, f"not within {deadline:.0f} s: {seen}")
+
+    def stop(self, *names: str) -> None:
+        """Kill processes, without notice; no error for those that do not run."""
+        for name in names:
+            folder = self._folder / "processes" / name
+            keeper = _numbers(folder / "keeper")
+            if len(keeper) == 2 and start_of(keeper[0]) == keeper[1]:
+                _kill(keeper[0], group=True)  # with what it keeps: it leads their group
+            state = self.state(name)
+            if state is not None and state.pid is not None:
+                _kill(state.pid)
+            for file in ("keeper", "pid"):
+                (folder / file).unlink(missing_ok=True)
+
+    def restart(self, *names: str, deadline: float = READY_DEADLINE) -> None:
+        """Kill processes at once, start them anew, wait until all are ready.
+
+        Raises:
+            ProcessError: one was never started, or does not get ready.
+        """
+        states = [self.state(name) for name in names]
+        self.stop(*names)
+        for name, state in zip(names, states, strict=True):
+            if state is None:
+                raise ProcessError(f"{name} was never started")
+            self.launch(state.process)
+        for name in names:
+            self.wait_ready(name, deadline=deadline)
+
+    def forget(self, name: str) -> None:
+        """Kill it and remove its folder."""
+        self.stop(name)
+        shutil.rmtree(self._folder / "processes" / name, ignore_errors=True)
+
+    def stop_all(self) -> None:
+        """Kill every process of the cluster, whatever is written down about it."""
+        self.stop(*self.names())
+        for _ in range(3):  # what was just being started may show only now
+            left = list(_tagged(self._folder))
+            if not left:
+                return
+            for pid in left:
+                _kill(pid)
+
+    # looking -------------------------------------------------------------------------------
+
+    def names(self, system: str | None = None) -> list[str]:
+        """Names of the processes that were started, of one *system* or of all."""
+        found = [path.parent.name for path in self._folder.glob("processes/*/process.json")]
+        states = {name: self.state(name) for name in sorted(found)}
+        return [
+            name
+            for name, state in states.items()
+            if state is not None and (system is None or state.process.system == system)
+        ]
+
+    def state(self, name: str) -> State | None:
+        """How it is; None when it was never started."""
+        folder = self._folder / "processes" / name
+        try:
+            data = json.loads((folder / "process.json").read_text())
+        except (OSError, ValueError):
+            return None
+        process = LocalProcess(**{**data, "argv": tuple(data["argv"])})
+        pid, restarts = [*_numbers(folder / "pid"), 0, 0][:2]
+        return State(process, pid if pid and _belongs(pid, self._folder) else None, restarts)
+
+    def runs(self, name: str, key: str) -> bool:
+        """Whether it runs, and is what *key* stands for."""
+        state = self.state(name)
+        return state is not None and state.pid is not None and state.process.key == key
+
+    def ended(self) -> list[str]:
+        """Names of the processes that should run and do not."""
+        states = {name: self.state(name) for name in self.names()}
+        return [name for name, state in states.items() if state is None or state.pid is None]
+
+    def _kept(self, name: str) -> bool:
+        keeper = _numbers(self._folder / "processes" / name / "keeper")
+        return len(keeper) == 2 and start_of(keeper[0]) == keeper[1]
+
+    def _fail(self, name: str, why: str) -> None:
+        raise ProcessError(
+            f"{name} is not ready: {why}",
+            output=self.log(name)[-6000:],
+            hint=f"its log: {self.log_file(name)}",
+        )
+
+
+#: keepers that this process started, held so that they can be reaped
+_children: list[subprocess.Popen[bytes]] = []
+
+
+def alive(folder: Path) -> list[int]:
+    """Pids of all processes that belong to the cluster in *folder*."""
+    return list(_tagged(folder))
+
+
+def _tagged(folder: Path) -> Iterator[int]:
+    for path in Path("/proc").glob("[0-9]*"):
+        if _belongs(int(path.name), folder):
+            yield int(path.name)
+
+
+def _belongs(pid: int, folder: Path) -> bool:
+    """Whether a process runs that was started for the cluster in *folder*."""
+    if start_of(pid) is None:
+        return False
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:  # somebody else's, or it ended
+        return False
+    return f"{TAG}={folder}".encode() in variables
+
+
+def _kill(pid: int, *, group: bool = False) -> None:
+    try:
+        (os.killpg if group else os.kill)(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return
+    _children[:] = [child for child in _children if child.poll() is None]
+    end = time.monotonic() + 5
+    while start_of(pid) is not None and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def _numbers(file: Path) -> list[int]:
+    try:
+        return [int(word) for word in file.read_text().split()]
+    except (OSError, ValueError):
+        return []
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _asked(url: str) -> str:
+    """Why *url* does not answer 200; "" when it does."""
+    trust = ssl._create_unverified_context()  # of a process that we started on this host
+    try:
+        with urllib.request.urlopen(url, timeout=2, context=trust) as answer:
+            return "" if answer.status == 200 else f"{url} answers {answer.status}"
+    except (OSError, ValueError) as error:
+        return f"{url}: {error}"
