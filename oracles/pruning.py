@@ -12,6 +12,7 @@ Pod                    spec: :class:`PodSpec`, containers with resources and the
 Node                   spec and status without images, addresses, daemon endpoints and versions
 Event                  about what, reason, message, type, count, times, who
 Service                spec: selector, ports, clusterIP, type
+Workload (Kueue)       spec without its pods' templates, which its pods repeat; all of the status
 ConfigMap, CRD         metadata only
 everything else        metadata, and spec and status as they came
 =====================  ===================================================================
@@ -202,6 +203,33 @@ class KubeEvent(Pruned):
     action: Maybe = UNSET
 
 
+class PodSet(Part):
+    """Pods of one role of a Workload."""
+
+    name: Maybe = UNSET
+    count: Maybe = UNSET
+    minCount: Maybe = UNSET
+    topologyRequest: Maybe = UNSET
+
+
+class WorkloadSpec(Part):
+    """What is to be admitted, and in which order."""
+
+    active: Maybe = UNSET
+    queueName: Maybe = UNSET
+    priority: Maybe = UNSET
+    priorityClassName: Maybe = UNSET
+    priorityClassRef: Maybe = UNSET
+    podSets: list[PodSet] | UnsetType | None = UNSET
+
+
+class Workload(Pruned):
+    """Kueue's."""
+
+    spec: WorkloadSpec | UnsetType = UNSET
+    status: Raw | UnsetType = UNSET
+
+
 class Whole(Pruned):
     """Jobs, groups, queues: few, and judged to the last field; copied as they came."""
 
@@ -215,6 +243,8 @@ _TYPES: dict[str, type[Pruned]] = {
     "v1/Service": Service,
     "v1/Event": KubeEvent,
     "events.k8s.io/v1/Event": KubeEvent,
+    "kueue.x-k8s.io/v1beta1/Workload": Workload,
+    "kueue.x-k8s.io/v1beta2/Workload": Workload,
     "v1/ConfigMap": Bare,
     "apiextensions.k8s.io/v1/CustomResourceDefinition": Bare,
 }

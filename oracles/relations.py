@@ -24,9 +24,11 @@ JOB_KINDS = {
     "PaddleJob": "paddleReplicaSpecs",
     "XGBoostJob": "xgbReplicaSpecs",
 }
+#: what Kueue makes of a gang: one for a job, or for a group of pods
+WORKLOAD = "Workload"
 #: kinds of group objects; those of scheduler-plugins, Volcano, kube-batch and Kubernetes itself
-#: share the name
-GROUP_KINDS = frozenset({"PodGroup"})
+#: share the first name
+GROUP_KINDS = frozenset({"PodGroup", WORKLOAD})
 #: what an operator makes for a job, besides pods and groups
 CHILD_KINDS = frozenset(
     {"Service", "HorizontalPodAutoscaler", "ConfigMap", "ServiceAccount", "Role", "RoleBinding"}
@@ -42,8 +44,9 @@ JOB_ROLE = "training.kubeflow.org/job-role"
 COSCHEDULING_GROUP = "scheduling.x-k8s.io/pod-group"
 #: annotation by which a pod joins a group of Volcano or kube-batch
 VOLCANO_GROUP = "scheduling.k8s.io/group-name"
-#: labels by which a pod or job names its Kueue queue and, for pod groups, its group. Kueue admits
-#: Workloads, and pods are let go by their scheduling gates: :mod:`oracles.invariants.gang`
+#: labels by which a pod or job names its Kueue queue and, for pod groups, its group, which is the
+#: name of its Workload (pkg/controller/jobs/pod/constants of 0.17.0). Kueue admits Workloads, and
+#: pods are let go by their scheduling gates: :mod:`oracles.invariants.gang`
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
 
@@ -61,6 +64,7 @@ CONTROLLERS: tuple[tuple[str, str, str], ...] = (
     ("component", "scheduler", "scheduler"),  # scheduler-plugins' chart and manifests
     ("component", "kube-scheduler", "kube-scheduler"),  # kubeadm's static pod
     ("app", "volcano-scheduler", "scheduler"),  # installer/ of Volcano
+    ("app.kubernetes.io/name", "kueue", "kueue"),  # config/default of Kueue
 )
 
 
@@ -97,37 +101,48 @@ def replica(labels: Mapping[str, str]) -> tuple[str, int]:
 def group_name(pod: Object) -> str:
     """The group that a gang scheduler will see the pod in; "" for none.
 
-    The group is an object of the pod's namespace. Kueue's groups are no such objects.
+    The group is an object of the pod's namespace: a PodGroup, or Kueue's Workload of a group of
+    pods. Pods of a job that Kueue admits do not name its Workload; the job owns both.
     """
     spec = pod.get("spec") or {}
     native = spec.get("schedulingGroup")
     if native:
         # Kubernetes 1.36, scheduling.k8s.io/v1alpha2: read by the default scheduler too
         return str(native.get("podGroupName") or "")
-    if spec.get("schedulerName", PLAIN_SCHEDULER) == PLAIN_SCHEDULER:
-        return ""
     metadata = pod.get("metadata") or {}
-    labels = metadata.get("labels")
-    if labels and COSCHEDULING_GROUP in labels:
-        return str(labels[COSCHEDULING_GROUP])
-    annotations = metadata.get("annotations")
-    if annotations and VOLCANO_GROUP in annotations:
-        return str(annotations[VOLCANO_GROUP])
-    return ""
+    labels = metadata.get("labels") or {}
+    if spec.get("schedulerName", PLAIN_SCHEDULER) != PLAIN_SCHEDULER:
+        if COSCHEDULING_GROUP in labels:
+            return str(labels[COSCHEDULING_GROUP])
+        annotations = metadata.get("annotations") or {}
+        if VOLCANO_GROUP in annotations:
+            return str(annotations[VOLCANO_GROUP])
+    # whatever binds the pod, Kueue lets it go before
+    return str(labels.get(KUEUE_GROUP, ""))
 
 
 def minimum(group: Object) -> int:
     """The number of pods that a group's gang is admitted with; 0 when it names none.
 
     ``spec.minMember`` of scheduler-plugins, Volcano and kube-batch;
-    ``spec.schedulingPolicy.gang.minCount`` of Kubernetes' own.
+    ``spec.schedulingPolicy.gang.minCount`` of Kubernetes' own; all pods of Kueue's Workload.
     """
     spec = group.get("spec") or {}
     found = spec.get("minMember")
     if found is None:
         gang = (spec.get("schedulingPolicy") or {}).get("gang") or {}
         found = gang.get("minCount")
+    if found is None:
+        found = sum(int(each.get("count", 1)) for each in spec.get("podSets") or ())
     return int(found or 0)
+
+
+def admitted(workload: Object) -> bool:
+    """Whether Kueue has admitted a Workload, so that all of its pods are let go."""
+    return any(
+        condition.get("type") == "Admitted" and condition.get("status") == "True"
+        for condition in (workload.get("status") or {}).get("conditions") or ()
+    )
 
 
 def gpus(pod: Object) -> int:

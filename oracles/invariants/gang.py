@@ -4,9 +4,9 @@ Judged per admission: it begins with the first pod that is bound and ends when t
 is. After that the gang is admitted until no pod of it is bound, and what happens to it is another
 promise's business (G13). The minimum may change meanwhile; it counts as it is at each moment.
 
-Kueue admits a ``Workload`` (conditions QuotaReserved and Admitted) and lets its pods go one by
-one, so for it the same is to be asked of Workloads: an adapter for it feeds ``_Gang.admitted``
-from the Workload's Admitted condition instead of from the number of bound pods.
+Kueue admits a ``Workload`` by quota (its condition Admitted) and then lets the pods go, whoever
+places them. So for it the admission is the Workload's: no pod may be bound without it, and after it
+nothing is said of how many are. A job's Workload is found by the job that owns both.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ CITE = 32
 
 
 class _Gang:
-    __slots__ = ("admitted", "bound", "group", "minimum", "most", "role", "seq", "since")
+    __slots__ = (
+        "admitted", "bound", "group", "kind", "let", "minimum", "most", "role", "seq", "since"
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.bound: dict[str, int] = {}  # uid of a pod that holds room -> event that bound it
         self.minimum = 0
         self.group = False  # whether its group object exists
+        self.kind = "PodGroup"
+        self.let = False  # whether Kueue lets its pods go
         self.seq = 0
         self.admitted = False
         self.since: float | None = None  # partly bound since
@@ -42,7 +46,10 @@ class GangAtomicity(Rule):
         "During an admission the number of bound members is never between one and the minimum for "
         "longer than the grace."
     )
-    source = "scheduler-plugins, KEP 42-podgroup-coscheduling; volcano.sh: PodGroup, minMember"
+    source = (
+        "scheduler-plugins, KEP 42-podgroup-coscheduling; volcano.sh: PodGroup, minMember; "
+        "kueue.sigs.k8s.io: Workload, admission; kubernetes.io: Gang scheduling, minCount"
+    )
     behaviour = "G16"
     kinds = frozenset({"Pod"}) | relations.GROUP_KINDS
     wants = HOLD | MADE
@@ -50,6 +57,8 @@ class GangAtomicity(Rule):
     def __init__(self, *args: object, **more: object) -> None:
         super().__init__(*args, **more)  # type: ignore[arg-type]
         self._gangs: dict[tuple[str, str], _Gang] = {}
+        #: job -> its Workload
+        self._workloads: dict[str, tuple[str, str]] = {}
 
     def feed(self, event: Event) -> None:
         """Count bindings, and read minima."""
@@ -61,20 +70,28 @@ class GangAtomicity(Rule):
         if event.type == DELETED:
             if gang is not None:
                 self._close(key, gang, event.seq)
-                gang.minimum, gang.group, gang.seq = 0, False, event.seq
+                gang.minimum, gang.group, gang.seq, gang.let = 0, False, event.seq, False
                 self._forget(key, gang)
             return
         if gang is None:
             gang = self._gangs[key] = _Gang()
-        gang.group, gang.seq = True, event.seq
+        gang.group, gang.seq, gang.kind = True, event.seq, event.kind
         gang.minimum = relations.minimum(event.object)
+        if event.kind == relations.WORKLOAD:
+            gang.let = relations.admitted(event.object)
+            gang.role = ""  # while Kueue is away nothing may be let go either
+            owner = relations.owner(event.object)
+            if owner is not None and owner.kind in relations.JOB_KINDS:
+                self._workloads[owner.uid] = key
         self._assess(key, gang, event)
 
     def _pod(self, event: Event) -> None:
         pod = self.world.pod
-        if pod is None or not pod.group or not self.world.changed & HOLD:
+        if pod is None or not self.world.changed & HOLD:
             return
-        key = (pod.namespace, pod.group)
+        key = (pod.namespace, pod.group) if pod.group else self._workloads.get(pod.job)
+        if key is None:
+            return
         gang = self._gangs.get(key)
         if gang is None:
             gang = self._gangs[key] = _Gang()
@@ -98,7 +115,7 @@ class GangAtomicity(Rule):
             self._close(key, gang, event.seq)
             gang.admitted = False
             self._forget(key, gang)
-        elif gang.minimum and bound >= gang.minimum:
+        elif gang.let if gang.kind == relations.WORKLOAD else 0 < gang.minimum <= bound:
             self._close(key, gang, event.seq)
             gang.admitted = True
         elif gang.minimum and not gang.admitted:
@@ -114,9 +131,10 @@ class GangAtomicity(Rule):
         lasted = self.world.up(gang.role, since, self.world.now)
         if lasted <= grace:
             return
+        how = " without its admission" if gang.kind == relations.WORKLOAD else ""
         self.broke(
-            f"PodGroup {key[0]}/{key[1]}",
-            f"{len(gang.most)} of its pods were bound for {lasted:.1f} s, and its minimum is "
+            f"{gang.kind} {key[0]}/{key[1]}",
+            f"{len(gang.most)} of its pods were bound for {lasted:.1f} s{how}, and its minimum is "
             f"{gang.minimum}; the grace is {grace:g} s",
             "part of a gang stayed bound",
             gang.seq,
@@ -128,6 +146,8 @@ class GangAtomicity(Rule):
     def _forget(self, key: tuple[str, str], gang: _Gang) -> None:
         if not gang.bound and not gang.group:
             del self._gangs[key]
+            if gang.kind == relations.WORKLOAD:
+                self._workloads = {job: at for job, at in self._workloads.items() if at != key}
 
     def end(self, now: float) -> None:
         """Gangs that are partly bound at the end."""

@@ -130,3 +130,12 @@ def test_what_has_another_form_is_kept_whole() -> None:
     found = kept("v1", "Pod", spec={"containers": "many"}, metadata={"managedFields": [{}]})
     assert found["spec"] == {"containers": "many"}
     assert "managedFields" not in found["metadata"]
+
+
+def test_a_workload_of_kueue_does_not_repeat_its_pods() -> None:
+    pods = {"name": "main", "count": 4, "template": {"spec": {"containers": [{}]}}}
+    spec = {"queueName": "default", "priority": 5, "active": True, "podSets": [pods]}
+    status = {"conditions": [{"type": "Admitted", "status": "True"}], "admission": {"x": 1}}
+    found = kept("kueue.x-k8s.io/v1beta2", "Workload", spec=spec, status=status)
+    assert found["spec"] == {**spec, "podSets": [{"name": "main", "count": 4}]}
+    assert found["status"] == status

@@ -71,4 +71,34 @@ def test_replica_and_minimum() -> None:
     assert relations.replica({relations.REPLICA_INDEX: "x"}) == ("", -1)
     assert relations.minimum({"spec": {"minMember": 3}}) == 3
     assert relations.minimum({"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}) == 2
+    assert relations.minimum({"spec": {"podSets": [{"count": 3}, {"count": 1}]}}) == 4
     assert relations.minimum({}) == 0
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "spec", "group"),
+    [
+        ({relations.COSCHEDULING_GROUP: "g"}, {}, {"schedulerName": "s"}, "g"),
+        ({relations.COSCHEDULING_GROUP: "g"}, {}, {}, ""),
+        ({}, {relations.VOLCANO_GROUP: "g"}, {"schedulerName": "volcano"}, "g"),
+        ({}, {}, {"schedulingGroup": {"podGroupName": "g"}}, "g"),
+        ({relations.KUEUE_QUEUE: "q", relations.KUEUE_GROUP: "g"}, {}, {}, "g"),
+        ({relations.KUEUE_GROUP: "g"}, {}, {"schedulerName": "s"}, "g"),
+        ({relations.KUEUE_QUEUE: "q"}, {}, {}, ""),
+        ({}, {}, {}, ""),
+    ],
+)
+def test_the_group_of_a_pod(
+    labels: relations.Object, annotations: relations.Object, spec: relations.Object, group: str
+) -> None:
+    pod = {"metadata": {"labels": labels, "annotations": annotations}, "spec": spec}
+    assert relations.group_name(pod) == group
+
+
+def test_whether_a_workload_is_admitted() -> None:
+    def workload(*conditions: tuple[str, str]) -> relations.Object:
+        return {"status": {"conditions": [{"type": t, "status": s} for t, s in conditions]}}
+
+    assert relations.admitted(workload(("QuotaReserved", "True"), ("Admitted", "True")))
+    assert not relations.admitted(workload(("QuotaReserved", "True"), ("Admitted", "False")))
+    assert not relations.admitted({})
