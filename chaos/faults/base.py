@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from chaos.errors import NotProven
+from chaos.site import Site
+from chaos.undo.steps import Step
 from clusters.errors import WaitTimeout
 from clusters.kube import PODS, Kube, Object
+
+
+class Scope(StrEnum):
+    """What a fault touches, and so what has to be ours."""
+
+    NAMESPACE = "objects of one namespace"
+    CLUSTER = "nodes, operators, schedulers, or other namespaces"
 
 
 @dataclass(frozen=True)
@@ -67,3 +77,63 @@ class Fault(Protocol):
 
     def recover(self) -> None:
         """Mend it; nothing to do where Kubernetes mends it by itself."""
+
+
+class Planned:
+    """A fault that says beforehand what undoes it; the base of all that last.
+
+    A subclass has ``look``, ``inject`` and ``proof``, and ``healed`` where mending takes a while.
+
+    Attributes:
+        scope: what it touches.
+        namespace: where, for a fault within one namespace.
+        pauses: the clocks of promises that stand still while it lasts: ``operator``, ``scheduler``.
+    """
+
+    name = ""
+    scope = Scope.CLUSTER
+    namespace = ""
+    pauses: tuple[str, ...] = ()
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self._steps: tuple[Step, ...] | None = None
+
+    @property
+    def about(self) -> str:
+        """What it is done to, in a few words."""
+        return ""
+
+    def look(self) -> Sequence[Step]:
+        """Look at what is to be broken; what will undo it.
+
+        Raises:
+            FaultError: there is nothing to break.
+            NotApplicable: it cannot be broken here.
+        """
+        return ()
+
+    def plan(self) -> Sequence[Step]:
+        """What undoes it, from what there was when this was first asked."""
+        if self._steps is None:
+            self._steps = tuple(self.look())
+        return self._steps
+
+    def inject(self) -> None:
+        """Break it."""
+        raise NotImplementedError
+
+    def proof(self, *, deadline: float = 30.0) -> Proof:
+        """See :class:`Fault`."""
+        raise NotImplementedError
+
+    def recover(self) -> None:
+        """Mend it; returns when it is mended."""
+        if self._steps is None:  # it was never injected
+            return
+        for step in self._steps:
+            step.run(self.site)
+        self.healed()
+
+    def healed(self) -> None:
+        """Wait until what was broken works again. Raises ClusterError."""

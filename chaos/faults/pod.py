@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from chaos.errors import FaultError
-from chaos.faults.base import Proof, proof_of_pod
+from chaos.faults.base import Proof, Scope, proof_of_pod
 from clusters.cluster import Cluster
 from clusters.kube import PODS, Object
 
@@ -18,6 +18,7 @@ class DeletePod:
     """
 
     name = "delete pod"
+    scope = Scope.NAMESPACE
 
     def __init__(self, cluster: Cluster, namespace: str, pod: str, *, grace: int = 0) -> None:
         self._kube = cluster.kube

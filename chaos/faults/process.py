@@ -10,7 +10,7 @@ import signal
 import time
 
 from chaos.errors import FaultError, NotProven
-from chaos.faults.base import Proof, proof_of_pod
+from chaos.faults.base import Proof, Scope, proof_of_pod
 from clusters.cluster import Capability, Cluster, ClusterProvider
 from clusters.errors import CommandError
 from clusters.kube import PODS, Object, epoch
@@ -23,6 +23,7 @@ class KillAgent:
     """
 
     name = "kill agent"
+    scope = Scope.NAMESPACE
 
     def __init__(
         self,

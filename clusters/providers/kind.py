@@ -77,6 +77,13 @@ class KindProvider:
             kindnodes.heal(docker, cluster)
         return cluster
 
+    def describe(self, name: str) -> Cluster:
+        """A cluster as it was made, whatever state its nodes are in. Raises ClusterError."""
+        known = self.names()
+        if name not in known:
+            raise no_such_cluster(name, known)
+        return self._cluster(name)
+
     def names(self) -> list[str]:
         """Names of our clusters, half-made ones included."""
         written = {entry.name for entry in ledger.entries() if entry.provider == self.name}

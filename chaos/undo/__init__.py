@@ -1,0 +1,33 @@
+"""What undoes a fault is on disk before the fault happens.
+
+Whoever broke something mends it: at the end of the test, at Ctrl-C, when its time is over. If that
+process dies, the next one that uses the cluster does it, or ``python -m chaos mend``.
+"""
+
+from chaos.undo.journal import Entry, Journal
+from chaos.undo.mending import mend, pending
+from chaos.undo.steps import (
+    Delete,
+    InPod,
+    OnNode,
+    Patch,
+    PowerOn,
+    Reinstall,
+    StartKubelet,
+    Step,
+)
+
+__all__ = [
+    "Delete",
+    "Entry",
+    "InPod",
+    "Journal",
+    "OnNode",
+    "Patch",
+    "PowerOn",
+    "Reinstall",
+    "StartKubelet",
+    "Step",
+    "mend",
+    "pending",
+]
