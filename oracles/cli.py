@@ -16,7 +16,7 @@ from oracles import differing, telling
 from oracles.changes import Change
 from oracles.errors import HarnessError
 from oracles.history import FAULT, GAP, MARK, PROGRESS
-from oracles.judging import judge
+from oracles.judging import judge_history
 from oracles.outcome import ExitCode, Outcome, combine
 from oracles.reading import History, HistoryError
 
@@ -61,10 +61,7 @@ def check(histories: Histories) -> int:
 def _check(path: Path) -> tuple[Outcome, str, str]:
     history = History(path)
     zero = float(history.part.get("started", 0.0))
-    facts = history.header.facts
-    judgement = judge(history.events(), facts=facts)
-    if isinstance(facts.get("versions"), dict):
-        judgement = judgement.but_known(facts["versions"], case=str(facts.get("case", "")))
+    judgement = judge_history(history)
     outcome = judgement.outcome
     nothing = judgement.events == 0
     if (history.damaged or nothing) and outcome is not Outcome.FAIL:

@@ -17,8 +17,9 @@ from oracles.invariants import ALL, make
 from oracles.invariants.base import Invariant, Violation
 from oracles.invariants.world import ANY, World
 from oracles.judgement import Finding, Gap, Judgement, tell
+from oracles.reading import History, wanted
 
-__all__ = ["Finding", "Gap", "Judgement", "judge", "kinds", "systems", "tell"]
+__all__ = ["Finding", "Gap", "Judgement", "judge", "judge_history", "kinds", "systems", "tell"]
 
 Feed = Callable[[Event], None]
 
@@ -40,11 +41,30 @@ def systems(facts: Mapping[str, Any]) -> list[str]:
     return [str(facts[key]) for key in ("operator", "scheduler") if facts.get(key)]
 
 
+def judge_history(history: History, events: Iterable[Event] | None = None) -> Judgement:
+    """Judge a file that was just opened: what its header names counts, published faults too.
+
+    Whoever judges a file does it here, so that all agree on what it means.
+
+    Args:
+        events: all of the file's, where they were read already.
+    """
+    look = kinds()
+    seen = history.events(look) if events is None else (e for e in events if wanted(e, look))
+    facts = history.header.facts
+    # the last event may be one that nobody looks at, but the file tells of the time until then
+    judgement = judge(seen, facts=facts, now=lambda: history.last)
+    versions = facts.get("versions")
+    if isinstance(versions, dict):
+        judgement = judgement.but_known(versions, case=str(facts.get("case", "")))
+    return judgement
+
+
 def judge(
     events: Iterable[Event],
     *,
     invariants: Callable[[World, Graces], Sequence[Invariant]] | None = None,
-    now: float | None = None,
+    now: float | Callable[[], float] = 0.0,
     facts: Mapping[str, Any] | None = None,
     figures: Graces | None = None,
     namespaces: Set[str] | None = None,
@@ -54,16 +74,19 @@ def judge(
     Args:
         events: in the order in which things happened (:func:`oracles.ordering.ordered`).
         invariants: makes them; all of ours by default.
-        now: monotonic time at which the history ends; the last event's by default. Bounds that are
-            not over by then give no verdict.
+        now: monotonic time at which the history ends, asked for after its last event; not before
+            that one. Bounds that are not over by then give no verdict.
         facts: of the header; they name the systems whose graces count.
         figures: graces that count instead.
-        namespaces: only what objects of these, or of none, broke is told; all is looked at. Other
-            tests' pods hold GPUs too, but what goes wrong with them is told elsewhere.
+        namespaces: only objects of these, or of none, are judged; a slice's own by default. The
+            world has the others too: pods of other tests take GPUs of the same nodes, but what
+            goes wrong with them is told elsewhere.
     """
     facts = facts or {}
+    part = facts.get("slice") or {}
     figures = figures if figures is not None else graces(systems(facts))
-    world = World(origin=float((facts.get("slice") or {}).get("started") or 0.0))
+    own = namespaces if namespaces is not None else frozenset(part.get("namespaces") or ()) or None
+    world = World(origin=float(part.get("started") or 0.0))
     rules: list[Invariant] = list((invariants or make)(world, figures))
     fed = _Feeds(rules)
     watched, sources = fed.kinds, fed.sources
@@ -83,6 +106,8 @@ def judge(
         except Exception:  # an object that is not formed as its kind is: as if it was not seen
             gaps.unreadable(event)
             continue
+        if own is not None and event.namespace and event.namespace not in own:
+            continue
         if event.source == WATCH:
             if event.kind == "Pod":
                 changed = world.changed
@@ -101,13 +126,12 @@ def judge(
             except Exception as error:
                 fed.fail(feed, f"event {event.seq}: {type(error).__name__}: {error}")
                 pods.clear()
-    end = max(now if now is not None else 0.0, world.now)
+    end = max(now() if callable(now) else now, world.now)
     offset = last.t - last.mono if last is not None else 0.0
     found = gaps.all(end)
     return Judgement(
         findings=tuple(
-            _finding(rule, end, offset, found, namespaces, fed.failed.get(id(rule), ""))
-            for rule in rules
+            _finding(rule, end, offset, found, fed.failed.get(id(rule), "")) for rule in rules
         ),
         events=count,
         start=start or 0.0,
@@ -192,7 +216,6 @@ def _finding(
     end: float,
     offset: float,
     gaps: Sequence[Gap],
-    namespaces: Set[str] | None,
     failed: str,
 ) -> Finding:
     own = tuple(gap for gap in gaps if gap.touches(_depends(rule)))
@@ -205,9 +228,6 @@ def _finding(
         except Exception as error:
             failed = f"at the end: {type(error).__name__}: {error}"
     for violation in found:
-        namespace, sign, _ = violation.subject.partition(" ")[2].partition("/")
-        if namespaces is not None and sign and namespace not in namespaces:
-            continue
         doubted = not getattr(rule, "within_one", False) and any(
             _between(gap, violation) for gap in own
         )

@@ -139,7 +139,7 @@ class History:
             )
 
         for rough in ordering.ordered(self.rough(), state_until=state_until, late=note):
-            if kinds is not None and not _wanted(rough, kinds):
+            if kinds is not None and not wanted(rough, kinds):
                 continue
             event = self.decode(rough)
             if event is not None and not (late and rough.line in late):
@@ -253,7 +253,8 @@ class History:
             self.damage.append(Damage(line, what))
 
 
-def _wanted(event: Rough, kinds: Set[str]) -> bool:
+def wanted(event: Rough | Event, kinds: Set[str]) -> bool:
+    """Whether an event is of one of *kinds*: ``Pod``, ``source:progress``; gaps always are."""
     source = event.source
     if source == WATCH:
         return event.kind in kinds

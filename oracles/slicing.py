@@ -2,7 +2,9 @@
 
 It holds, between the test's start and end: everything in its namespaces and in those of the
 operator and the scheduler, everything that has no namespace (nodes), faults, gaps, its marks and
-progress lines. Before them comes the state at the start: each object that was there, as ADDED, with
+progress lines. Of other namespaces it holds the pods that ask for GPUs: they take room on nodes
+that the test's own pods are bound to, but are no business of its otherwise (:func:`foreign`).
+Before them comes the state at the start: each object that was there, as ADDED, with
 the ``seq`` and times of the event that last showed it, and the gaps that were open.
 
 ``facts.slice`` of its header: ``test``, ``namespaces``, ``start`` and ``end`` (``seq``),
@@ -18,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from oracles import relations
 from oracles.history import (
     ADDED,
     BEGIN,
@@ -30,9 +33,11 @@ from oracles.history import (
     TEST_END,
     TEST_START,
     WATCH,
+    Event,
 )
 from oracles.reading import Damage, History, Rough
 
+_GPU = relations.GPU.encode()
 #: kinds that tell of what happened, not of what is there: no part of a state
 _HAPPENINGS = frozenset({"Event"})
 
@@ -128,6 +133,12 @@ def bounds(history: History, test: str) -> tuple[int, int | None] | None:
     return (start, end) if start else None
 
 
+def foreign(event: Event, part: Mapping[str, Any]) -> bool:
+    """Whether an event of a slice is about another test's pod. *part*: ``History.part``."""
+    own = part.get("namespaces")
+    return bool(own and event.namespace and event.namespace not in own)
+
+
 class _State:
     """What is there, after the events that were taken."""
 
@@ -161,6 +172,7 @@ class _Wanted:
     def __init__(self, test: str, namespaces: frozenset[str]) -> None:
         self.test = test
         self.namespaces = namespaces
+        self._takers: set[str] = set()  # uids of others' pods that ask for GPUs
 
     def __call__(self, event: Rough) -> bool:
         if event.source == GAP:
@@ -169,6 +181,15 @@ class _Wanted:
             return False
         if event.source == WATCH and event.kind == "Namespace":
             return event.name in self.namespaces
-        if event.source in (WATCH, PROGRESS, FAULT, MARK):
-            return not event.namespace or event.namespace in self.namespaces
-        return False
+        if not event.namespace or event.namespace in self.namespaces:
+            return event.source in (WATCH, PROGRESS, FAULT, MARK)
+        return event.source == WATCH and event.kind == "Pod" and self._takes(event)
+
+    def _takes(self, pod: Rough) -> bool:
+        """Whether it asks for GPUs: looked for in the text, as many pods do not."""
+        if pod.uid in self._takers:  # what is told of its end may be its name only
+            return True
+        if _GPU not in bytes(pod.object):
+            return False
+        self._takers.add(pod.uid)
+        return True

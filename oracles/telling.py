@@ -10,6 +10,7 @@ from oracles.changes import Change, changes
 from oracles.invariants.base import Violation
 from oracles.judging import Judgement
 from oracles.reading import Damage, History
+from oracles.slicing import foreign
 
 #: changes that are told before the first and after the last event that proves a violation
 AROUND = 3
@@ -18,12 +19,17 @@ CITED = 20
 TOLD = 20
 
 
-def read_changes(history: History) -> Iterator[Change]:
-    """The changes of a history that was just opened."""
+def read_changes(history: History, *, others: bool = False) -> Iterator[Change]:
+    """The changes of a history that was just opened.
+
+    Args:
+        others: of a slice, also what is told of other tests' pods.
+    """
+    part = history.part
     return changes(
-        history.events(),
+        (event for event in history.events() if others or not foreign(event, part)),
         started=history.header.started,
-        state_until=int(history.part.get("state_until", 0)),
+        state_until=int(part.get("state_until", 0)),
     )
 
 
@@ -38,7 +44,7 @@ def around(path: Path, violations: Sequence[Violation], zero: float = 0.0) -> di
     With them come a few changes before and after in the same namespace.
     """
     pages = [_Page(violation) for violation in violations[:TOLD]]
-    for change in read_changes(History(path)):
+    for change in read_changes(History(path), others=True):
         for page in pages:
             page.take(change, zero)
     return {index: page.lines() for index, page in enumerate(pages)}

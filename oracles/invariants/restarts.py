@@ -152,8 +152,10 @@ class Restarts(Rule):
         self.judged += 1
         job = self.world.jobs.get(key)
         subject = job.subject if job is not None else f"Job {key}"
-        # a new agent in the same pod has the same pid again, and counts from 0
-        if before is not None and 0 < restart < before[0]:
+        # a new agent in the same pod has the same pid again, and counts from 0; where the line does
+        # not say when its agent started, that cannot be told from a count that went back
+        least = 0 if who[2] else 1
+        if before is not None and least <= restart < before[0]:
             self.broke(
                 subject,
                 f"the agent of pod {event.name} counted {before[0]} restarts, then {restart}",

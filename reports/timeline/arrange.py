@@ -202,7 +202,7 @@ def _gang_moments(job: str, lane: Lane) -> list[Moment]:
 
 def _nodes(scene: Scene, until: float) -> Group:
     stays: dict[str, list[Stay]] = defaultdict(list)
-    for pod in scene.pods.values():
+    for pod in [*scene.pods.values(), *scene.guests.values()]:
         for stay in pod.stays(until):
             stays[stay.node].append(stay)
     nodes = sorted(scene.nodes.values(), key=lambda node: natural(node.name))

@@ -8,6 +8,8 @@ from typing import Any
 from oracles import history
 from oracles.history import Event, Header
 from oracles.invariants.base import Violation
+from oracles.known import KnownFault
+from oracles.slicing import foreign
 from reports.timeline import arrange, slim
 from reports.timeline.changes import says, words
 from reports.timeline.families import subject as named
@@ -22,9 +24,12 @@ _FAULT_TONES = {"recover": "info"}
 
 
 class Builder:
-    """Takes the events of a history in the order of its lines."""
+    """Takes the events of a history in the order of its lines. *part*: ``History.part``."""
 
-    def __init__(self, cited: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self, cited: frozenset[int] = frozenset(), part: Mapping[str, Any] | None = None
+    ) -> None:
+        self._part = part or {}
         self.scene = Scene()
         self.clock = Clock()
         self.notes = slim.Notes(cited)
@@ -48,7 +53,9 @@ class Builder:
         x = event.mono
         self.first = x if self.first is None else min(self.first, x)
         self.last = max(self.last, x)
-        if event.source == history.WATCH:
+        if foreign(event, self._part):
+            self._guest(event, x)
+        elif event.source == history.WATCH:
             self._watch(event, x)
         elif event.source == history.PROGRESS:
             self._progress(event)
@@ -75,6 +82,18 @@ class Builder:
         if changed or event.seq in self.notes.cited:
             text = changed or "nothing that this page follows changed"
             self.notes.add(event, x, named(event.kind, event.namespace, event.name), text)
+
+    def _guest(self, event: Event, x: float) -> None:
+        """Another test's pod: it shows by the GPUs that it takes, and where a violation cites it.
+
+        Then it stands on its node's lane, for it has none of its own.
+        """
+        self.scene.guest(event, x)
+        if event.seq in self.notes.cited:
+            node = str((event.object.get("spec") or {}).get("nodeName") or "")
+            pod = named(event.kind, event.namespace, event.name)
+            lane = named("Node", "", node) if node else pod
+            self.notes.add(event, x, lane, f"{pod}, which is another test's; it is on {node}")
 
     def _progress(self, event: Event) -> None:
         pod = self.scene.progress(event, event.mono)
@@ -138,10 +157,16 @@ def build(
     title: str,
     outcome: str,
     violations: Sequence[Violation] = (),
+    excused: Sequence[tuple[Violation, KnownFault]] = (),
     header: Header | None = None,
 ) -> Timeline:
     """What the page of a history shows."""
-    builder = Builder(frozenset(seq for each in violations for seq in each.events))
+    broken = [*((each, None) for each in violations), *excused]
+    part = header.facts.get("slice") if header is not None else None
+    builder = Builder(
+        frozenset(seq for each, _ in broken for seq in each.events),
+        part if isinstance(part, Mapping) else None,
+    )
     for event in events:
         builder.feed(event)
     first = builder.first or 0.0
@@ -149,7 +174,10 @@ def build(
     until = max(builder.last, zero)
     groups, moments, places = arrange.groups(builder.scene, until)
     flags = tuple(
-        sorted((_flag(each, builder, places, zero) for each in violations), key=lambda f: f.x)
+        sorted(
+            (_flag(each, known, builder, places, zero) for each, known in broken),
+            key=lambda f: f.x,
+        )
     )
     faults, gaps = builder.faults(), builder.gaps()
     top = arrange.test_group(flags, faults, gaps, builder.fault_ticks, builder.mark_ticks, until)
@@ -176,18 +204,27 @@ def build(
     )
 
 
-def _flag(violation: Violation, builder: Builder, places: Mapping[str, str], zero: float) -> Flag:
+def _flag(
+    violation: Violation,
+    known: KnownFault | None,
+    builder: Builder,
+    places: Mapping[str, str],
+    zero: float,
+) -> Flag:
     x = builder.clock.mono(violation.t) if violation.t else None
     if x is None:
         x = next((at for seq in violation.events if (at := builder.notes.x(seq)) is not None), zero)
     about = violation.subject.replace(" /", " ")
-    return Flag(violation, x, places.get(about, "violations"))
+    return Flag(violation, x, places.get(about, "violations"), known)
 
 
 def _broken(flag: Flag, number: int) -> Moment:
     found = flag.violation
     event = next(iter(found.events), 0)
-    return Moment(flag.x, "bad", found.subject, found.message, event, flag.lane, number)
+    if flag.known is None:
+        return Moment(flag.x, "bad", found.subject, found.message, event, flag.lane, number)
+    text = f"{found.message} (known: {flag.known.id})"
+    return Moment(flag.x, "known", found.subject, text, event, flag.lane, number)
 
 
 def _facts(header: Header | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ import typer
 
 from oracles.errors import UsageError
 from oracles.invariants.base import Violation
-from oracles.judging import Judgement, judge
+from oracles.judging import Judgement, judge_history
 from oracles.reading import History
 from reports.timeline.render import write
 
@@ -39,8 +39,9 @@ def timeline(
         if output is not None:
             target = output / target.name if folder else output
         made, judgement = page(path, target)
-        found = len(judgement.violations)
-        print(f"{made}: {judgement.outcome}, {found} broken promise{'' if found == 1 else 's'}")
+        found, known = len(judgement.violations), len(judgement.excused)
+        told = f"{found} broken promise{'' if found == 1 else 's'}"
+        print(f"{made}: {judgement.outcome}, {told}" + (f", {known} more known" if known else ""))
 
 
 def page(path: Path, target: Path) -> tuple[Path, Judgement]:
@@ -50,7 +51,7 @@ def page(path: Path, target: Path) -> tuple[Path, Judgement]:
         HistoryError: nothing can be said of the file.
     """
     history = History(path)
-    judgement = judge(history.events(), facts=history.header.facts)
+    judgement = judge_history(history)
     again = History(path)
     made = write(
         again.events(),
@@ -58,6 +59,7 @@ def page(path: Path, target: Path) -> tuple[Path, Judgement]:
         title=_title(path, history.header.facts),
         outcome=judgement.outcome,
         violations=[*judgement.violations, *map(_unsure, judgement.unsure)],
+        excused=judgement.excused,
         header=again.header,
     )
     return made, judgement

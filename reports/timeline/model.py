@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from oracles.invariants.base import Violation
+from oracles.known import KnownFault
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A line of the list of what happened. *tone*: good, bad, fault, gap, info.
+    """A line of the list of what happened. *tone*: good, bad, known, fault, gap, info.
 
     *flag* is the number of the violation that it is about, from 1; 0 for none.
     """
@@ -161,11 +162,12 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A violation, and where it is on the page."""
+    """A violation, and where it is on the page. *known*: the published fault that explains it."""
 
     violation: Violation
     x: float
     lane: str
+    known: KnownFault | None = None
 
 
 @dataclass(frozen=True, slots=True)

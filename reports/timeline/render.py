@@ -15,6 +15,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from oracles.history import Event, Header
 from oracles.invariants.base import Violation
+from oracles.known import KnownFault
 from reports.timeline.build import build
 from reports.timeline.model import Group, Lane, Segment, Span, Tick, Timeline
 
@@ -41,6 +42,7 @@ def write(
     title: str,
     outcome: str,
     violations: Sequence[Violation] = (),
+    excused: Sequence[tuple[Violation, KnownFault]] = (),
     header: Header | None = None,
 ) -> Path:
     """Write the page of one test's history.
@@ -49,12 +51,15 @@ def write(
         events: the slice, in the order of its lines; read once.
         target: the file to write; replaced in one go.
         outcome: a word of ``Outcome``.
+        excused: violations that published faults explain, with those.
         header: of the history, for the versions that the page names.
 
     Returns:
         *target*.
     """
-    timeline = build(events, title=title, outcome=outcome, violations=violations, header=header)
+    timeline = build(
+        events, title=title, outcome=outcome, violations=violations, excused=excused, header=header
+    )
     target.parent.mkdir(parents=True, exist_ok=True)
     made = target.with_name(f".{target.name}.{os.getpid()}")
     made.write_text(html(timeline), encoding="utf-8")
@@ -181,6 +186,7 @@ def data(timeline: Timeline) -> dict[str, Any]:
                 "invariant": each.violation.invariant,
                 "behaviour": each.violation.behaviour,
                 "events": each.violation.events,
+                "known": [each.known.id, each.known.link] if each.known else None,
             }
             for each in timeline.flags
         ],

@@ -24,6 +24,8 @@ class Scene:
         self.jobs: dict[str, Job] = {}
         self.gangs: dict[str, Gang] = {}
         self.pods: dict[str, Pod] = {}
+        #: other tests' pods, which are here for the GPUs that they take
+        self.guests: dict[str, Pod] = {}
         self.nodes: dict[str, Node] = {}
         self.others: dict[str, Other] = {}
         self.training = Training()
@@ -47,6 +49,11 @@ class Scene:
             self.gangs.setdefault(me, Gang(kind, namespace, name)).feed(event, x, changed)
         else:
             self.others.setdefault(me, Other(kind, namespace, name)).feed(event, x, changed)
+
+    def guest(self, event: Event, x: float) -> None:
+        """Take a version of another test's pod."""
+        me = subject("Pod", event.namespace, event.name)
+        self.guests.setdefault(me, Pod(event.namespace, event.name)).feed(event, x, "")
 
     def progress(self, event: Event, x: float) -> str:
         """Take a progress line; says the id of its pod."""

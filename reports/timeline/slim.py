@@ -16,7 +16,7 @@ _MOST_MOMENTS = 400
 #: lanes that are open at first, when they are in several groups of more than a few
 _MOST_OPEN, _FEW_LANES = 300, 8
 _SMALL = frozenset({"change", "event"})
-_RANK = {"bad": 0, "fault": 1, "gap": 1, "good": 2, "info": 3}
+_RANK = {"bad": 0, "known": 0, "fault": 1, "gap": 1, "good": 2, "info": 3}
 
 
 class Notes:

@@ -7,19 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from oracles import invariants
+from oracles import history as histories
+from oracles import invariants, reading
 from oracles.catalogue import catalogue
 from oracles.errors import UsageError
 from oracles.graces import FOLDER, Graces, graces
-from oracles.history import Event
+from oracles.history import Event, Header
 from oracles.invariants import ALL
 from oracles.invariants.base import Violation
 from oracles.invariants.uptime import Uptime
 from oracles.invariants.world import World
-from oracles.judging import judge, kinds
+from oracles.judging import Judgement, judge, judge_history, kinds
 from oracles.known import KnownFault, KnownFaults
 from oracles.outcome import Outcome
-from tests.oracles.build import BEGIN, History, names
+from tests.oracles.build import BEGIN, SCHEDULER, History, names
 
 
 def _fine() -> History:
@@ -228,6 +229,75 @@ def test_what_other_namespaces_broke_is_not_told() -> None:
 
     assert broken(None) == ["Pod t/b", "Pod other/c"]
     assert broken({"other"}) == ["Pod other/c"]
+
+
+def _together(*, first: str = "t", ended: bool = False) -> tuple[History, list[int]]:
+    """Two tests at once, each with a pod on a node with one GPU; *first* is bound first."""
+    h = History()
+    h.node("n1", gpus=1)
+    pods = {name: h.pod("p", name, gpus=1) for name in ("t", "other")}
+    bound = [pods.pop(first)]
+    h.after(1)
+    seqs = [bound[0].bind("n1")]
+    if ended:
+        bound[0].succeed()
+    bound += pods.values()
+    seqs.append(bound[1].bind("n1"))
+    return h, seqs
+
+
+def _of_test(h: History, *namespaces: str) -> Judgement:
+    facts = {"slice": {"namespaces": list(namespaces)}}
+    return judge(h.events, figures=graces(), facts=facts, now=h.t)
+
+
+def test_room_that_another_test_takes_counts() -> None:
+    h, (theirs, own) = _together(first="other")
+    [violation] = _of_test(h, "t").violations
+    assert (violation.invariant, violation.subject) == ("gpu-capacity", "Pod t/p")
+    assert violation.events == (1, theirs, own)
+
+
+def test_room_that_another_test_gave_back_does_not() -> None:
+    h, _ = _together(first="other", ended=True)
+    judgement = _of_test(h, "t")
+    assert judgement.outcome is Outcome.PASS
+    assert next(f.judged for f in judgement.findings if f.invariant == "gpu-capacity") == 1
+
+
+def test_who_overbooked_is_blamed_and_nobody_else() -> None:
+    h, _ = _together(first="t")
+    assert _of_test(h, "t").violations == []
+    assert [v.subject for v in _of_test(h, "other").violations] == ["Pod other/p"]
+
+
+def test_another_tests_pods_are_judged_by_nobody_else() -> None:
+    h = History()
+    h.node("n1", gpus=1, taints=["a:NoSchedule"])
+    h.pod("p", "other", gpus=1).bind("n1")
+    assert _of_test(h, "other").outcome is Outcome.FAIL
+    judgement = _of_test(h, "t")
+    assert judgement.outcome is Outcome.NOT_APPLICABLE
+    assert {f.judged for f in judgement.findings} == {0}
+
+
+def test_a_file_means_the_same_however_much_of_it_is_read(tmp_path: Path) -> None:
+    """A gang is bound in part; the last event, which no invariant reads, ends its grace."""
+    h = History()
+    h.node("n1", gpus=8)
+    h.group("g", 2)
+    labels = {"scheduling.x-k8s.io/pod-group": "g"}
+    pods = [h.pod(f"w{i}", labels=labels, schedulerName=SCHEDULER) for i in range(2)]
+    pods[0].bind("n1")
+    h.after(60).add("mark", "test-end")
+    path = tmp_path / "h.jsonl"
+    facts = {"operator": "o:1", "scheduler": "s:1", "versions": {"s": "1"}, "case": ""}
+    histories.write(path, Header(run="r", cluster="c", started=BEGIN, facts=facts), h.events)
+
+    history = reading.History(path)
+    everything = judge_history(history, list(history.events()))
+    assert [v.invariant for v in everything.violations] == ["gang-atomicity"]
+    assert everything == judge_history(reading.History(path))
 
 
 def test_the_state_that_a_slice_begins_with_is_not_timed() -> None:

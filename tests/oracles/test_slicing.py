@@ -11,7 +11,7 @@ import pytest
 
 from oracles.history import Event, Header, write
 from oracles.reading import History
-from oracles.slicing import cut
+from oracles.slicing import cut, foreign
 
 SCHEMA = json.loads(
     (Path(__file__).parents[2] / "oracles" / "schemas" / "history.v1.json").read_text()
@@ -121,6 +121,31 @@ def test_namespaces_and_happenings_are_no_state_of_others(tmp_path: Path, made: 
     made.see("Namespace", "other")
     found = part(tmp_path, made, start, None, "mine", "op")
     assert [e.seq for e in found] == [own, start, later]
+
+
+def test_pods_of_others_that_take_gpus_are_there(tmp_path: Path, made: Made) -> None:
+    limits = {"limits": {"nvidia.com/gpu": "1"}}
+    spec = {"spec": {"containers": [{"name": "c", "resources": limits}]}}
+
+    def taker(type: str, obj: dict[str, Any] = spec) -> int:
+        return made.add(
+            "watch", type, kind="Pod", namespace="other", name="p", uid="p", rv=200, object=obj
+        )
+
+    made.see("Pod", "no-gpus", "other", "ADDED")
+    taker("ADDED")
+    before = taker("MODIFIED")
+    start = made.add("mark", "test-start", name="t")
+    made.see("Pod", "no-gpus", "other")
+    made.add(
+        "watch", "ADDED", kind="PodGroup", namespace="other", name="g", uid="g", rv=9, object=spec
+    )
+    # found gone by a list: nothing but its name is known
+    gone = taker("DELETED", {"metadata": {"name": "p"}})
+    found = part(tmp_path, made, start, None, "mine")
+    assert told(found) == [(before, "ADDED"), (start, "test-start"), (gone, "DELETED")]
+    history = History(tmp_path / "tests" / "t" / "history.jsonl")
+    assert [foreign(event, history.part) for event in found] == [True, False, True]
 
 
 def test_gaps_that_are_open_or_begin(tmp_path: Path, made: Made) -> None:

@@ -8,6 +8,8 @@ from timeline_parts import lane, page, said, states
 
 from oracles.history import Event
 from oracles.invariants.base import Violation
+from oracles.known import KnownFault
+from reports.timeline.build import build
 from reports.timeline.model import Timeline
 
 JOB = f"PyTorchJob {NS}/elastic"
@@ -139,6 +141,55 @@ def test_violations_stand_where_they_happened_on_the_lane_of_their_subject(whole
     assert (first.lane, second.lane) == (f"PodGroup {NS}/elastic", JOB)
     assert first.x < second.x
     assert [moment.flag for moment in whole.moments if moment.flag] == [1, 2]
+
+
+def test_what_a_published_fault_explains_is_known():
+    story = elastic(4, steps=30)
+    fault = KnownFault(
+        id="half-bound",
+        behaviour="G16",
+        versions={"coscheduling": "==0.28.9"},
+        signature="half of it",
+        link="https://example.org/1",
+        note="It binds half of it.",
+    )
+    found = build(
+        story.events,
+        title="t",
+        outcome="KNOWN",
+        violations=story.violations[1:],
+        excused=[(story.violations[0], fault)],
+    )
+    assert [flag.known for flag in found.flags] == [fault, None]
+    tones = [(moment.tone, moment.flag) for moment in found.moments if moment.flag]
+    assert tones == [("known", 1), ("bad", 2)]
+    assert any(text.endswith("(known: half-bound)") for text in said(found))
+
+
+def test_another_tests_pods_show_by_the_gpus_that_they_take():
+    story = Story()
+    (node,) = story.nodes(1)
+    gpus = {"limits": {"nvidia.com/gpu": "3"}}
+    spec = {"nodeName": node, "containers": [{"name": "c", "resources": gpus}]}
+    story.put("Pod", "own", spec=spec, status={"phase": "Running"})
+    story.wait(1)
+    story.put("Pod", "theirs", "other", spec=spec, status={"phase": "Running"})
+    cited = story.events[-1].seq
+    story.wait(1)
+    story.drop("Pod", "theirs", "other")
+    story.mark("note")
+    story.violate(f"Pod {NS}/own", "too many GPUs", cited)
+    story.header.facts["slice"] = {"test": "t", "namespaces": [NS]}
+    found = page(story)
+    lanes = [each.id for g in found.groups for each in g.lanes if each.kind == "Pod"]
+    assert lanes == [f"Pod {NS}/own"]
+    chart = lane(found, f"Node {node}").chart
+    assert chart.points == ((0.0, 3), (1.0, 6), (2.0, 0))
+    note = found.notes[cited]
+    assert (note.subject, note.words) == (
+        f"Node {node}",
+        f"Pod other/theirs, which is another test's; it is on {node}",
+    )
 
 
 def test_violations_about_what_is_only_counted_or_unknown_have_a_lane_too():

@@ -10,12 +10,24 @@ import pytest
 from history_samples import NS, Story, calm, elastic
 from typer.testing import CliRunner
 
-from oracles import history
+from oracles import history, judgement
 from oracles.errors import UsageError
+from oracles.history import Header
 from oracles.invariants.base import Violation
+from oracles.known import KnownFault, KnownFaults
 from reports.cli import app
 from reports.timeline import write
 from reports.timeline.render import duration, offset
+from tests.oracles.build import History
+
+FAULT = KnownFault(
+    id="too-many",
+    behaviour="S01",
+    versions={"coscheduling": "==0.28.9"},
+    signature="more GPUs bound",
+    link="https://example.org/1",
+    note="It counts them wrong.",
+)
 
 
 def written(story: Story, path: Path, title: str = "a test") -> str:
@@ -43,6 +55,24 @@ def test_the_page_names_outcome_duration_and_versions(tmp_path):
     for fact in ("training-operator 1.8.1", "coscheduling 0.28.9", "1.34.4", "torch 2.8.0"):
         assert f"<dd>{fact}</dd>" in html
     assert "2 broken promises" in html
+
+
+def test_a_known_fault_has_its_link(tmp_path):
+    story = elastic(4, steps=30)
+    first, second = story.violations
+    target = tmp_path / "t.html"
+    write(
+        story.events,
+        target,
+        title="t",
+        outcome="FAIL",
+        violations=[second],
+        excused=[(first, FAULT)],
+    )
+    html = target.read_text()
+    assert "2 broken promises, 1 of them known" in html
+    assert '<a href="https://example.org/1">too-many</a> It counts them wrong.' in html
+    assert [flag["known"] for flag in data(html)["flags"]] == [[FAULT.id, FAULT.link], None]
 
 
 def test_nothing_is_loaded_from_anywhere(tmp_path):
@@ -130,6 +160,20 @@ def test_the_page_is_written_beside_the_history(stored):
     page = stored.with_suffix(".html")
     assert f"{page}: " in result.output
     assert "<h1>calm</h1>" in page.read_text()
+
+
+def test_published_faults_are_known_to_the_command_too(tmp_path, monkeypatch):
+    made = History()
+    made.node("n1", gpus=1)
+    for name in ("a", "b"):
+        made.pod(name, gpus=1).bind("n1")
+    path = tmp_path / "h.jsonl"
+    facts = {"versions": {"coscheduling": "0.28.9"}}
+    history.write(path, Header(run="r", cluster="c", started=0.0, facts=facts), made.events)
+    assert ": FAIL, 1 broken promise\n" in run(path).output
+    monkeypatch.setattr(judgement, "known", lambda: KnownFaults(entries=[FAULT]))
+    assert ": KNOWN, 0 broken promises, 1 more known\n" in run(path).output
+    assert "1 broken promise, 1 of them known" in path.with_suffix(".html").read_text()
 
 
 def test_one_file_or_a_folder_for_several(stored, tmp_path):

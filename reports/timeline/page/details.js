@@ -102,6 +102,12 @@ function describe(item, lane, full) {
   else found.append(element("b", "", headline(item, lane)));
   const about = item.message ? [item.subject, item.invariant, item.behaviour].filter(Boolean).join(" · ") : lane.title;
   found.append(element("div", "when", about), element("div", "when", whenWords(item)));
+  if (item.known) {
+    const [id, href] = item.known, said = element("div", "when", "known: "), link = element("a", "", id);
+    link.href = href;
+    said.append(link);
+    found.append(said);
+  }
   const events = eventsOf(item).filter(([, seq]) => seq > 0);
   for (const [how, seq] of full ? events.slice(0, 40) : events.slice(0, 1)) found.append(saidOf(how, seq, full));
   return found;

@@ -277,7 +277,7 @@ function drawThrough(g, lane, wide, high, to) {
   for (const flag of flags) {
     if (flag.x < view.x0 || flag.x > view.x1) continue;
     g.globalAlpha = lane?.flags.includes(flag) ? 1 : 0.5;
-    line(g, to(flag.x), high, paint.violation, []);
+    line(g, to(flag.x), high, flag.known ? KNOWN : paint.violation, []);
     g.globalAlpha = 1;
   }
 }
@@ -292,10 +292,10 @@ function line(g, x, high, colour, dash) {
   g.setLineDash([]);
 }
 // A violation: a flag with its number, before its line, where it hides what was and not what came.
-const FLAG = "#c20f34";
-function drawFlag(g, number, x, y, high, picked) {
-  const wide = number > 9 ? 17 : 13, left = x < wide ? x : x - wide;
-  g.fillStyle = FLAG;
+const FLAG = "#c20f34", KNOWN = "#7a4fb0";
+function drawFlag(g, flag, x, y, high, picked) {
+  const { number } = flag, wide = number > 9 ? 17 : 13, left = x < wide ? x : x - wide;
+  g.fillStyle = flag.known ? KNOWN : FLAG;
   g.fillRect(left, y, wide, high);
   if (picked) outline(g, left, y, wide, high);
   g.font = `bold 9px ${FONT}`;
@@ -311,6 +311,6 @@ function drawFlags(g, found, wide, y, high, to) {
     const x = to(flag.x), picked = flag === chosen.item;
     if (x < -8 || x > wide + 8 || (x - last < 4 && !picked)) continue;
     last = x;
-    drawFlag(g, flag.number, x, y, high, picked);
+    drawFlag(g, flag, x, y, high, picked);
   }
 }

@@ -47,7 +47,7 @@ function legend() {
   $("legend").replaceChildren(...boxes);
 }
 const markSwatch = (kind) => (g) =>
-  kind === "violation" ? drawFlag(g, 1, 20, 1, 12, false) : drawMark(g, kind, 13, 7, 4.5, false);
+  kind === "violation" ? drawFlag(g, { number: 1 }, 20, 1, 12, false) : drawMark(g, kind, 13, 7, 4.5, false);
 
 function restyle() {
   readColours();

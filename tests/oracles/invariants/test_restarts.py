@@ -106,3 +106,11 @@ def test_a_new_agent_in_the_same_pod_counts_from_nought() -> None:
 
     assert names(h) == set()
     assert exercised(h, RULE) == 7
+
+
+def test_a_count_that_goes_back_to_nought_is_told_where_it_is_the_same_agent() -> None:
+    h, _, pod = _job(None, elastic={"maxRestarts": 5})
+    first = pod.line("start", restart=1, agent_start=77)
+    second = pod.line("start", restart=0, agent_start=77)
+
+    assert broken(h) == [(RULE, "an agent's count of restarts went back", (first, second))]
