@@ -19,12 +19,14 @@ MEASURED = {
     "build image": 2.0,
     "build kind": 20.0,
     "build kubernetes": 310.0,
+    "build kueue": 255.0,
     "build metrics-server": 200.0,
     "build node image": 25.0,
     "build rendezvous-etcd": 65.0,
     "build root file system": 80.0,
     "build scheduler-plugins": 190.0,
     "build training-operator": 75.0,
+    "build volcano": 95.0,
     "get the Docker engine": 45.0,
 }
 _CORES = 2
