@@ -28,6 +28,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -83,6 +84,8 @@ class LocalProcess:
         ready: a URL that answers 200 when it works (its certificate is not checked); None: it is
             ready as soon as it runs.
         restarts: start it again when it ends.
+        leaves: files outside of its folder that have to be there, as their place is fixed in the
+            program; made empty, and gone with the last process of any cluster that needs them.
         system: what it belongs to, such as ``volcano``.
         key: of what is installed; tells whether the same is running already.
     """
@@ -92,6 +95,7 @@ class LocalProcess:
     env: Mapping[str, str] = field(default_factory=dict)
     ready: str | None = None
     restarts: bool = True
+    leaves: tuple[str, ...] = ()
     system: str = ""
     key: str = ""
 
@@ -149,12 +153,13 @@ class LocalProcesses:
                 for file in self._folder.parent.glob("*/ports")
                 for line in file.read_text().split()
             }
-            for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
+            for _ in range(1000):
+                port = random.SystemRandom().choice(_PORTS)
                 if port not in taken and _free(port):
                     with (self._folder / "ports").open("a") as file:
                         file.write(f"{port}\n")
                     return port
-        raise ProcessError(f"no port from {_PORTS.start} to {_PORTS.stop - 1} is free")
+        raise ProcessError(f"no port from {_PORTS.start} to {_PORTS.stop - 1} was found free")
 
     # running -------------------------------------------------------------------------------
 
@@ -177,6 +182,9 @@ class LocalProcesses:
         once = "" if process.restarts else "once"
         # before it runs: whoever finds this one killed finds what was started
         (folder / "process.json").write_text(json.dumps(asdict(process), indent=1))
+        for file in map(Path, process.leaves):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
         with (folder / "log").open("ab") as log:
             keeper = subprocess.Popen(
                 ["/bin/sh", "-c", _KEEPER, "keeper", str(folder / "pid"), once, *process.argv],
@@ -217,6 +225,8 @@ class LocalProcesses:
                 _kill(state.pid)
             for file in ("keeper", "pid"):
                 (folder / file).unlink(missing_ok=True)
+            if state is not None:
+                self._tidy(state.process)
 
     def restart(self, *names: str, deadline: float = READY_DEADLINE) -> None:
         """Kill processes at once, start them anew, wait until all are ready.
@@ -267,7 +277,8 @@ class LocalProcesses:
             data = json.loads((folder / "process.json").read_text())
         except (OSError, ValueError):
             return None
-        process = LocalProcess(**{**data, "argv": tuple(data["argv"])})
+        tuples = {key: tuple(data[key]) for key in ("argv", "leaves")}
+        process = LocalProcess(**{**data, **tuples})
         pid, restarts = [*_numbers(folder / "pid"), 0, 0][:2]
         return State(process, pid if pid and _belongs(pid, self._folder) else None, restarts)
 
@@ -280,6 +291,26 @@ class LocalProcesses:
         """Names of the processes that should run and do not."""
         states = {name: self.state(name) for name in self.names()}
         return [name for name, state in states.items() if state is None or state.pid is None]
+
+    def _tidy(self, process: LocalProcess) -> None:
+        """Remove what it left outside of its folder, unless others still need it."""
+        if not process.leaves:
+            return
+        needed: set[str] = set()
+        for note in self._folder.parent.glob("*/processes/*/process.json"):
+            other = LocalProcesses(note.parents[2])
+            if (other._folder, note.parent.name) != (self._folder, process.name):
+                state = other.state(note.parent.name)
+                needed |= set(state.process.leaves) if state is not None and state.pid else set()
+        for path in (Path(file) for file in process.leaves if file not in needed):
+            path.unlink(missing_ok=True)
+            for folder in path.parents:
+                if folder in (Path("/tmp"), Path(tempfile.gettempdir())):
+                    break
+                try:
+                    folder.rmdir()
+                except OSError:  # it holds something else, or is not ours to remove
+                    break
 
     def _kept(self, name: str) -> bool:
         keeper = _numbers(self._folder / "processes" / name / "keeper")
