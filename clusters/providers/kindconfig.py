@@ -86,7 +86,13 @@ def _cluster_configuration(spec: ClusterSpec) -> str:
             # down by the default of 20 requests per second: each controller asks for a token.
             "controllerManager": _arguments(
                 spec,
-                {"leader-elect": "false", "kube-api-qps": "200", "kube-api-burst": "400"},
+                {
+                    "leader-elect": "false",
+                    "kube-api-qps": "200",
+                    "kube-api-burst": "400",
+                    # an autoscaler that shrinks a job would look back on 5 minutes of load
+                    "horizontal-pod-autoscaler-downscale-stabilization": "30s",
+                },
             ),
             "scheduler": _arguments(spec, {"leader-elect": "false"}),
         }
