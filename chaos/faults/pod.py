@@ -1,4 +1,4 @@
-"""A pod deleted."""
+"""A pod deleted, or evicted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import time
 from chaos.errors import FaultError
 from chaos.faults.base import Proof, Scope, proof_of_pod
 from clusters.cluster import Cluster
-from clusters.kube import PODS, Object
+from clusters.errors import ApiError
+from clusters.kube import PODS, Kube, Object
 
 
 class DeletePod:
@@ -27,6 +28,10 @@ class DeletePod:
         self._grace = grace
         self._uid = ""
         self._injected = 0.0
+
+    @property
+    def _what(self) -> str:
+        return f"pod {self._pod} was deleted with a grace of {self._grace} s"
 
     def inject(self) -> None:
         """Delete it. Raises FaultError when there is none."""
@@ -52,7 +57,46 @@ class DeletePod:
         if uid == self._uid:
             return None
         return Proof(
-            f"pod {self._pod} was deleted with a grace of {self._grace} s",
+            self._what,
             {"pod uid before": self._uid, "pod uid now": uid},
             self._injected,
         )
+
+
+class EvictPod(DeletePod):
+    """Ask for a pod's eviction, as a drain does: it gets its grace, and budgets may forbid it."""
+
+    name = "evict pod"
+
+    @property
+    def _what(self) -> str:
+        return f"pod {self._pod} was evicted"
+
+    def inject(self) -> None:
+        """Ask for it. Raises FaultError when there is none, or when it is forbidden."""
+        pod = self._kube.get(PODS, self._pod, self._namespace)
+        if pod is None:
+            raise FaultError(f"there is no pod {self._namespace}/{self._pod} to evict")
+        self._uid = pod["metadata"]["uid"]
+        self._injected = time.time()
+        evict(self._kube, self._namespace, self._pod)
+
+
+def evict(kube: Kube, namespace: str, pod: str) -> bool:
+    """Ask for a pod's eviction; False when it is gone already.
+
+    Raises:
+        FaultError: it is refused, by a budget for instance.
+    """
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod, "namespace": namespace},
+    }
+    try:
+        kube.request("POST", f"{PODS.path(namespace, pod)}/eviction", body=body)
+    except ApiError as error:
+        if error.status == 404:
+            return False
+        raise FaultError(f"the eviction of {namespace}/{pod} is refused: {error}") from error
+    return True

@@ -1,139 +1,145 @@
-"""Signals to the processes of a container: torchrun's agent, or the workers that it started.
-
-They are sent from the node, see :mod:`chaos.faults.process`.
-"""
+"""Signals to processes in pods that stay: killed, told to end, stopped and continued."""
 
 from __future__ import annotations
 
 import signal
 import time
-from enum import StrEnum
+from collections.abc import Sequence
 
+from chaos import processes
 from chaos.errors import FaultError, NotProven
-from chaos.faults.base import Proof
-from clusters.cluster import Capability, Cluster, ClusterProvider
-from clusters.errors import CommandError
-from clusters.kube import PODS
-
-#: sets $state and $started of process $pid, to nothing when there is none
-_STARTED = (
-    'state=; started=; if stat=$(cat /proc/"$pid"/stat 2>/dev/null); then '
-    "set -- ${stat##*)}; state=$1; started=${20}; fi"
-)
+from chaos.faults.base import Planned, Proof, Scope
+from chaos.processes import Process, Which
+from chaos.site import Site
+from chaos.undo.steps import OnNode, Step
+from clusters.cluster import Capability
+from clusters.errors import ClusterError
+from clusters.kube import PODS, until_true
 
 
-class Target(StrEnum):
-    """Which processes of a container: under torchrun, the agent or the workers it started."""
+class SignalProcess(Planned):
+    """Send a signal that ends a process: SIGKILL, or SIGTERM that it may handle.
 
-    AGENT = "agent"
-    WORKER = "worker"
-
-
-class SignalProcess:
-    """Send a signal to the first process of a container, or to the processes that it started.
-
-    SIGSTOP freezes until :meth:`recover` (also :meth:`thaw`); of processes that got another signal
-    the proof is that they ended. The pod itself is not touched: what becomes of it is for the
-    kubelet and the agent to say. Both are seen on the node, whose ``/proc`` has them all.
-
-    Args:
-        sign: SIGKILL, SIGTERM or SIGSTOP.
+    The pod stays. What ends with the process (the container, when it is the first one) is the
+    system's business.
     """
 
+    scope = Scope.NAMESPACE
+
     def __init__(
-        self,
-        cluster: Cluster,
-        provider: ClusterProvider,
-        namespace: str,
-        pod: str,
-        container: str,
-        sign: signal.Signals,
-        target: Target,
-    ) -> None:
-        cluster.require(Capability.NODE_EXEC)
-        self.name = f"{sign.name} to {target}"
-        self._cluster = cluster
-        self._provider = provider
-        self._namespace = namespace
-        self._pod = pod
+        self, site: Site, namespace: str, pod: str, container: str,
+        which: Which = Which.MAIN, sign: signal.Signals = signal.SIGKILL,
+    ) -> None:  # fmt: skip
+        super().__init__(site)
+        site.cluster.require(Capability.NODE_EXEC)
+        self.name = f"{'kill' if sign is signal.SIGKILL else sign.name} {which}"
+        self.namespace = namespace
+        self.pod = pod
+        self.which = which
         self._container = container
-        self._signal = sign
-        self._target = target
-        self._node = ""
-        #: pid on the node -> when it started, in clock ticks since boot (proc(5), stat, field 22)
-        self._processes: dict[str, str] = {}
-        self._injected = 0.0
+        self._sign = sign
+        self._uid = self._node = ""
+        self._processes: list[Process] = []
+        self._sent = 0.0
+
+    @property
+    def about(self) -> str:
+        """Which pod."""
+        return f"{self.namespace}/{self.pod}"
+
+    def look(self) -> Sequence[Step]:
+        """Find the processes. Raises FaultError when there are none."""
+        pod = self.site.pod(self.namespace, self.pod)
+        self._uid, self._node = pod["metadata"]["uid"], pod["spec"]["nodeName"]
+        _, self._processes = processes.find(self.site, pod, self._container, self.which)
+        return ()
 
     def inject(self) -> None:
-        """Send the signal. Raises FaultError when there is no such process."""
-        pod = self._cluster.kube.get(PODS, self._pod, self._namespace)
-        statuses = pod["status"].get("containerStatuses") or [] if pod else []
-        status = next((item for item in statuses if item["name"] == self._container), None)
-        if pod is None or status is None or "running" not in status.get("state", {}):
-            raise FaultError(
-                f"container {self._container} of pod {self._namespace}/{self._pod} does not run,"
-                f" so its {self._target} gets no {self._signal.name}"
-            )
-        self._node = pod["spec"]["nodeName"]
-        task = status["containerID"].removeprefix("containerd://")
-        who = '"$agent"' if self._target is Target.AGENT else '$(pgrep -P "$agent")'
-        script = (
-            f"agent=$(ctr -n k8s.io tasks ls | awk '$1 == \"{task}\" {{print $2}}'); "
-            f'[ -n "$agent" ] || exit 1; for pid in {who}; do {_STARTED}; '
-            f'kill -{self._signal.value} "$pid" && echo "$pid $started"; done'
-        )
-        self._injected = time.time()
-        lines = self._on_node(script).split("\n")
-        self._processes = dict(line.split() for line in lines if line.strip())
-        if not self._processes:
-            raise FaultError(f"{self._namespace}/{self._pod} has no {self._target} process")
+        """Send it. Raises FaultError when they are gone by now."""
+        self.plan()
+        self._sent = time.time()
+        processes.send(self.site, self._node, self._processes, self._sign)
 
     def proof(self, *, deadline: float = 30.0) -> Proof:
-        """The processes are frozen, or ended. Raises NotProven."""
-        frozen = self._signal is signal.SIGSTOP
-        # a dead process that nobody waited for yet (Z) does nothing any more
-        want = '[ "$state" = T ]' if frozen else '[ -z "$state" ] || [ "$state" = Z ]'
-        checks = " && ".join(
-            f'{{ pid={pid}; {_STARTED}; [ "$started" = {start} ] || state=; {want}; }}'
-            for pid, start in self._processes.items()
-        )
-        script = (
-            f"for i in $(seq {int(deadline * 10)}); do if {checks}; then echo yes; exit; fi; "
-            "sleep 0.1; done; echo no"
-        )
-        if "yes" not in self._on_node(script, timeout=deadline + 15):
-            raise NotProven(
-                f"{self.name} of {self._pod}: the processes {', '.join(self._processes)} of"
-                f" {self._node} did not {'freeze' if frozen else 'end'} within {deadline:.0f} s"
-            )
-        return Proof(
-            f"{self._target} of {self._pod} {'is frozen' if frozen else 'ended'} by"
-            f" {self._signal.name}",
-            {"node": self._node, "processes": " ".join(self._processes)},
-            self._injected,
-        )
+        """The processes are gone, and the pod is the same. Raises NotProven."""
+        seen: dict[int, str] = {}
 
-    def recover(self) -> None:
-        """Let frozen processes go on; those that are gone need nothing."""
-        if self._signal is not signal.SIGSTOP or not self._processes:
-            return
-        each = "; ".join(
-            f'pid={pid}; {_STARTED}; [ "$started" = {start} ] && kill -CONT "$pid"'
-            for pid, start in self._processes.items()
-        )
-        self._on_node(f"{each}; true")
+        def gone() -> bool:
+            seen.update(processes.states(self.site, self._node, self._processes))
+            return all(state in ("gone", "Z", "X") for state in seen.values())
 
-    def thaw(self) -> float:
-        """Let frozen processes go on now; the time at which they do, seconds since 1970."""
-        self.recover()
-        return time.time()
-
-    def _on_node(self, script: str, *, timeout: float = 30.0) -> str:
         try:
-            return self._provider.node_exec(
-                self._cluster, self._node, ["bash", "-c", script], timeout=timeout
+            until_true(gone, deadline=deadline, why=f"{self.which} of {self.about} gone", every=0.1)
+        except ClusterError as error:
+            raise NotProven(f"{self._sign.name} was sent, but: {error}; states: {seen}") from error
+        self._same_pod()
+        return Proof(
+            f"{self.which} of {self.about} ended by {self._sign.name} in a pod that stayed",
+            {
+                "pod uid, before and after": self._uid,
+                **{f"process {p.pid}": f"{p.command[:200]} -> gone" for p in self._processes},
+            },
+            self._sent,
+        )
+
+    def _same_pod(self) -> None:
+        found = self.site.kube.get(PODS, self.pod, self.namespace)
+        uid = found["metadata"]["uid"] if found else "none"
+        if uid != self._uid:
+            raise NotProven(
+                f"pod {self.about} was replaced ({self._uid} -> {uid}): that is a lost pod, not a"
+                " signal to a process"
             )
-        except CommandError as error:
-            raise FaultError(
-                f"{self.name} of {self._namespace}/{self._pod}: {self._node} refuses: {error}"
-            ) from error
+
+
+class StopProcess(SignalProcess):
+    """Stop processes (SIGSTOP) until they are continued: they are there, and answer nothing."""
+
+    def __init__(
+        self, site: Site, namespace: str, pod: str, container: str, which: Which = Which.ALL
+    ) -> None:
+        super().__init__(site, namespace, pod, container, which, signal.SIGSTOP)
+        self.name = f"stop {which}"
+
+    def look(self) -> Sequence[Step]:
+        """Find the processes; SIGCONT undoes it."""
+        super().look()
+        return [OnNode(node=self._node, script=processes.thaw(self._processes))]
+
+    def proof(self, *, deadline: float = 30.0) -> Proof:
+        """They are in state T. Raises NotProven."""
+        return stopped(self.site, self._node, self._processes, self.about, self._sent, deadline)
+
+    def healed(self) -> None:
+        """None of them is stopped. Raises FaultError."""
+        running(self.site, self._node, self._processes)
+
+
+def stopped(
+    site: Site, node: str, chosen: Sequence[Process], about: str, sent: float, deadline: float
+) -> Proof:
+    """The proof that processes are stopped. Raises NotProven."""
+    seen: dict[int, str] = {}
+
+    def all_stopped() -> bool:
+        seen.update(processes.states(site, node, chosen))
+        return bool(seen) and all(state == "T" for state in seen.values())
+
+    try:
+        until_true(all_stopped, deadline=deadline, why=f"processes of {about} stopped", every=0.1)
+    except ClusterError as error:
+        raise NotProven(f"SIGSTOP was sent, but: {error}; states: {seen}") from error
+    return Proof(
+        f"{len(chosen)} processes of {about} are stopped",
+        {f"process {p.pid}": f"{p.command[:200]}: {p.state} -> T" for p in chosen},
+        sent,
+    )
+
+
+def running(site: Site, node: str, chosen: Sequence[Process]) -> None:
+    """Raise FaultError while one of the processes is stopped; a node that is off has none."""
+    if not site.answers(node):
+        return
+    still = [pid for pid, state in processes.states(site, node, chosen).items() if state == "T"]
+    if still:
+        raise FaultError(f"processes {still} on {node} are still stopped after SIGCONT")

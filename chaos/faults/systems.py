@@ -1,0 +1,336 @@
+"""Operators and schedulers: killed, frozen, taken away, rolled to another version."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from chaos import processes
+from chaos.errors import FaultError, NotProven
+from chaos.faults import signals
+from chaos.faults.base import Planned, Proof
+from chaos.processes import Process, Which
+from chaos.site import Site
+from chaos.undo.steps import OnNode, Patch, Reinstall, Step
+from clusters.cluster import Capability
+from clusters.errors import WaitTimeout
+from clusters.kube import DEPLOYMENTS, PODS, Object, conditions
+from fixtures.systems.manifests import SYSTEM
+from fixtures.systems.protocols import GangScheduler, Operator
+
+#: label of the pods that kubeadm runs for the control plane
+COMPONENT = "component"
+#: seconds until a system that was broken is Ready again
+BACK = 90.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """An operator or a scheduler, as a fault needs it.
+
+    Attributes:
+        role: what clocks stand still while it is away.
+        part: words in the name of the deployment that is meant; "" for all of the system's.
+    """
+
+    role: Literal["operator", "scheduler"]
+    name: str
+    namespace: str
+    part: str = ""
+
+    @classmethod
+    def operator(cls, operator: Operator) -> Target:
+        """An operator: all of its deployments."""
+        return cls("operator", operator.name, operator.namespace)
+
+    @classmethod
+    def scheduler(cls, scheduler: GangScheduler) -> Target:
+        """A scheduler: the deployment that schedules, not the ones that keep its groups' state."""
+        return cls("scheduler", scheduler.name, scheduler.namespace, "scheduler")
+
+    def deployments(self, site: Site) -> list[Object]:
+        """What it is deployed as; none for the cluster's own scheduler."""
+        found = site.kube.find(DEPLOYMENTS, self.namespace, labels=f"{SYSTEM}={self.name}")
+        meant = [item for item in found if self._meant(item["metadata"]["name"])]
+        return meant or found
+
+    def _meant(self, name: str) -> bool:
+        # scheduler-plugins-controller has the word in its name, too
+        return self.part in name and not (self.part and "controller" in name)
+
+    def pods(self, site: Site) -> list[Object]:
+        """Its pods that are there to stay. Raises FaultError when there are none."""
+        found: list[Object] = []
+        for item in self.deployments(site):
+            found += site.kube.find(PODS, self.namespace, labels=_selector(item))
+        if not found and self.role == "scheduler":  # the cluster's own
+            found = site.kube.find(PODS, "kube-system", labels=f"{COMPONENT}=kube-scheduler")
+        found = [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+        if not found:
+            raise FaultError(f"{self.name} has no pods in {self.namespace}")
+        return found
+
+
+class SystemFault(Planned):
+    """Something about an operator or a scheduler."""
+
+    word = ""
+
+    def __init__(self, site: Site, target: Target) -> None:
+        super().__init__(site)
+        self.target = target
+        self.name = f"{self.word} {target.role}"
+        self.pauses = (target.role,)
+        self._done = 0.0
+
+    @property
+    def about(self) -> str:
+        """Which one."""
+        return self.target.name
+
+    def healed(self) -> None:
+        """It is Ready again, each of its deployments."""
+        wait_back(self.site, self.target)
+
+
+class KillSystem(SystemFault):
+    """Kill its processes, in pods that stay, or its pods without grace.
+
+    A container that is killed again soon is kept waiting by the kubelet, 10 s and more: for many
+    kills take the pods.
+    """
+
+    word = "kill"
+
+    def __init__(
+        self, site: Site, target: Target, how: Literal["process", "pod"] = "process"
+    ) -> None:
+        super().__init__(site, target)
+        self._how = how
+        self._found: list[tuple[Object, str, Process]] = []
+        if how == "process":
+            site.cluster.require(Capability.NODE_EXEC)
+
+    def look(self) -> Sequence[Step]:
+        """Find what is to be killed; Kubernetes starts it again."""
+        self._pods = self.target.pods(self.site)
+        if self._how == "process":
+            for pod in self._pods:
+                name = pod["spec"]["containers"][0]["name"]
+                task, chosen = processes.find(self.site, pod, name, Which.MAIN)
+                self._found.append((pod, task, chosen[0]))
+        return ()
+
+    def inject(self) -> None:
+        """Kill it."""
+        self.plan()
+        self._done = time.time()
+        for pod in self._pods if self._how == "pod" else ():
+            meta = pod["metadata"]
+            self.site.kube.delete(PODS, meta["name"], meta["namespace"], grace=0)
+        for pod, _, process in self._found:
+            processes.send(self.site, pod["spec"]["nodeName"], [process], signal.SIGKILL)
+
+    def proof(self, *, deadline: float = 30.0) -> Proof:
+        """The processes, or the pods, are not there any more. Raises NotProven."""
+        evidence: dict[str, str] = {}
+        for pod, task, process in self._found:
+            seen = processes.states(self.site, pod["spec"]["nodeName"], [process])
+            if seen.get(process.pid) not in ("gone", "Z", "X"):
+                raise NotProven(f"process {process} of {self.about} is still there: {seen}")
+            evidence[f"process {process.pid} of container {task[:12]}"] = "gone"
+        if self._how == "pod":
+            gone = {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in self._pods}
+
+            def none_left(pods: list[Object]) -> bool | None:
+                return None if any(p["metadata"]["uid"] in gone for p in pods) else True
+
+            try:
+                self.site.kube.wait(
+                    PODS, none_left, namespace=self._pods[0]["metadata"]["namespace"],
+                    deadline=deadline, why=f"the killed pods of {self.about} gone",
+                )  # fmt: skip
+            except WaitTimeout as error:
+                raise NotProven(f"they were deleted, but: {error}") from error
+            evidence = {f"pod {name}": f"{uid} -> gone" for uid, name in gone.items()}
+        return Proof(f"{self.about} was killed ({self._how})", evidence, self._done)
+
+    def recover(self) -> None:
+        """Kubernetes does; wait for it."""
+        if self._steps is not None:
+            self.healed()
+
+
+class FreezeSystem(SystemFault):
+    """Stop its process (SIGSTOP): it holds its leases and connections, and does nothing.
+
+    A liveness probe ends it after a while, if it has one; so freeze for seconds, not for minutes.
+    """
+
+    word = "freeze"
+
+    def __init__(self, site: Site, target: Target) -> None:
+        super().__init__(site, target)
+        site.cluster.require(Capability.NODE_EXEC)
+        self._found: list[tuple[str, list[Process]]] = []
+
+    def look(self) -> Sequence[Step]:
+        """Find the processes; SIGCONT undoes it."""
+        steps = []
+        for pod in self.target.pods(self.site):
+            name = pod["spec"]["containers"][0]["name"]
+            _, chosen = processes.find(self.site, pod, name, Which.MAIN)
+            node = pod["spec"]["nodeName"]
+            self._found.append((node, chosen))
+            steps.append(OnNode(node=node, script=processes.thaw(chosen)))
+        return steps
+
+    def inject(self) -> None:
+        """Stop them."""
+        self.plan()
+        self._done = time.time()
+        for node, chosen in self._found:
+            processes.send(self.site, node, chosen, signal.SIGSTOP)
+
+    def proof(self, *, deadline: float = 30.0) -> Proof:
+        """They are in state T. Raises NotProven."""
+        evidence: dict[str, str] = {}
+        for node, chosen in self._found:
+            found = signals.stopped(self.site, node, chosen, self.about, self._done, deadline)
+            evidence |= found.evidence
+        return Proof(f"{self.about} is frozen", evidence, self._done)
+
+    def healed(self) -> None:
+        """None of them is stopped, and it is Ready."""
+        for node, chosen in self._found:
+            signals.running(self.site, node, chosen)
+        super().healed()
+
+
+class TakeSystemAway(SystemFault):
+    """Scale its deployments down to nothing: there is none until the fault is undone."""
+
+    word = "take away"
+
+    def look(self) -> Sequence[Step]:
+        """Its replicas; they are written back."""
+        found = self.target.deployments(self.site)
+        if not found:
+            raise FaultError(f"{self.about} is no deployment, so it cannot be scaled down")
+        return [
+            Patch.of(
+                DEPLOYMENTS, item["metadata"]["name"],
+                {"spec": {"replicas": item["spec"].get("replicas", 1) or 1}},
+                item["metadata"]["namespace"],
+            )
+            for item in found
+        ]  # fmt: skip
+
+    def inject(self) -> None:
+        """Scale down; what is left of its pods is killed, for a graceful end may last."""
+        self.plan()
+        self._done = time.time()
+        pods = self.target.pods(self.site)
+        for item in self.target.deployments(self.site):
+            meta = item["metadata"]
+            self.site.kube.patch(
+                DEPLOYMENTS, meta["name"], {"spec": {"replicas": 0}}, meta["namespace"]
+            )
+        for pod in pods:
+            meta = pod["metadata"]
+            self.site.kube.delete(PODS, meta["name"], meta["namespace"], grace=0)
+
+    def proof(self, *, deadline: float = 30.0) -> Proof:
+        """It has no pods. Raises NotProven."""
+        for item in self.target.deployments(self.site):
+            try:
+                self.site.kube.wait(
+                    PODS, lambda pods: None if pods else True, namespace=self.target.namespace,
+                    labels=_selector(item),
+                    deadline=deadline, why=f"no pods of {item['metadata']['name']}",
+                )  # fmt: skip
+            except WaitTimeout as error:
+                raise NotProven(f"it was scaled down, but: {error}") from error
+        return Proof(f"{self.about} is away", {"pods": "0"}, self._done)
+
+
+class RollSystem(SystemFault):
+    """Install another version of it, while jobs run; the former one comes back afterwards.
+
+    Args:
+        operator, scheduler: what is installed now, as on the command line.
+        to: the other version of the one that is meant, ``NAME:VERSION``.
+    """
+
+    word = "roll"
+
+    def __init__(
+        self, site: Site, target: Target, *, operator: str, scheduler: str, to: str
+    ) -> None:
+        super().__init__(site, target)
+        site.cluster.require(Capability.OWN_CLUSTER)
+        self._operator, self._scheduler, self._to = operator, scheduler, to
+        self._before: set[str] = set()
+
+    def look(self) -> Sequence[Step]:
+        """The images that run now; the version from before is installed again."""
+        self._before = self._images()
+        return [
+            Reinstall(which=self.target.role, operator=self._operator, scheduler=self._scheduler)
+        ]
+
+    def inject(self) -> None:
+        """Install the other version; returns when it answers."""
+        self.plan()
+        self._done = time.time()
+        operator, scheduler = self._operator, self._scheduler
+        if self.target.role == "operator":
+            operator = self._to
+        else:
+            scheduler = self._to
+        Reinstall(which=self.target.role, operator=operator, scheduler=scheduler).run(self.site)
+
+    def proof(self, *, deadline: float = 30.0) -> Proof:
+        """Other images run. Raises NotProven."""
+        now = self._images()
+        if now == self._before:
+            raise NotProven(f"{self._to} was installed, but the same images run: {sorted(now)}")
+        return Proof(
+            f"{self.about} was rolled to {self._to}",
+            {"images before": ", ".join(sorted(self._before)), "now": ", ".join(sorted(now))},
+            self._done,
+        )
+
+    def _images(self) -> set[str]:
+        return {
+            container["image"]
+            for pod in self.target.pods(self.site)
+            for container in pod["spec"]["containers"]
+        }
+
+
+def wait_back(site: Site, target: Target, *, deadline: float = BACK) -> None:
+    """Wait until each of its deployments, or the cluster's own scheduler, has a Ready pod.
+
+    Raises:
+        WaitTimeout: with what was last seen.
+    """
+
+    def ready(pods: list[Object]) -> bool | None:
+        up = [p for p in pods if conditions(p).get("Ready") == "True"]
+        return True if any("deletionTimestamp" not in p["metadata"] for p in up) else None
+
+    places = [(target.namespace, _selector(item)) for item in target.deployments(site)]
+    for namespace, labels in places or [("kube-system", f"{COMPONENT}=kube-scheduler")]:
+        site.kube.wait(
+            PODS, ready, namespace=namespace, labels=labels, deadline=deadline,
+            why=f"{target.name} Ready again",
+        )  # fmt: skip
+
+
+def _selector(deployment: Object) -> str:
+    chosen = deployment["spec"]["selector"]["matchLabels"]
+    return ",".join(f"{key}={value}" for key, value in chosen.items())
