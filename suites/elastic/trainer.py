@@ -1,6 +1,9 @@
-"""The training job of the elastic suite, and its figures."""
+"""The training job of the elastic suite, and its settings."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from clusters.cluster import Cluster
 from fixtures.runtimes import Runtime
@@ -27,15 +30,25 @@ def start(
     low: int,
     high: int,
     steps: int = 0,
+    step_ms: int = 100,
+    conf: Mapping[str, str] | None = None,
+    max_restarts: int = 100,
+    **more: Any,
 ) -> Training:
-    """Submit an elastic job that trains on until it is told to end (or for *steps*)."""
+    """Submit an elastic job that trains on until it is told to end (or for *steps*).
+
+    Args:
+        conf: rendezvous settings, on top of :data:`RENDEZVOUS`.
+        more: as :func:`fixtures.workloads.elastic_pytorchjob` takes it.
+    """
     folder = job_folder(cluster, namespace, name)
     job = elastic_pytorchjob(
-        name, runtime, folder, workers=workers, low=low, high=high, max_restarts=100,
-        rdzv_conf=RENDEZVOUS,
+        name, runtime, folder, workers=workers, low=low, high=high, max_restarts=max_restarts,
+        rdzv_conf={**RENDEZVOUS, **(conf or {})},
         train=TrainOptions(
-            epochs=10_000, steps=steps, step_ms=100, checkpoint_every=INTERVAL,
+            epochs=10_000, steps=steps, step_ms=step_ms, checkpoint_every=INTERVAL,
         ),
+        **more,
     )  # fmt: skip
     cluster.kube.create(job, namespace=namespace)
     return Training(progress_folder(cluster, namespace, name))

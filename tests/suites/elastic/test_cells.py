@@ -67,7 +67,7 @@ def test_a_broken_core_is_refused(
 ) -> None:
     monkeypatch.setattr(cells, "CORE", tmp_path / "core.yaml")
     cells.CORE.write_text(f"- {line}\n")
-    with pytest.raises(UsageError, match="no cell|no worker processes"):
+    with pytest.raises(UsageError, match=r"no cell|no worker processes"):
         cells.core()
 
 
