@@ -35,6 +35,8 @@ ABSENT = 10.0
 EAGER = 0.3
 #: seconds after which a watch that brought nothing was none the worse for it
 LASTED = 1.0
+#: seconds within which a server that no longer has a watch's version says so, as its first line
+ACCEPTED = 0.2
 #: shortest and longest wait in seconds before a broken connection is tried again
 RECONNECT = (0.1, 2.0)
 
@@ -105,6 +107,7 @@ class Follower(threading.Thread):
         self._broken = ""  # why the connection broke
         self._gap_open = False
         self._stream: Stream | None = None
+        self._accepted = 0.0  # when the stream counts as accepted, of the monotonic clock
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._eager_until = 0.0
@@ -133,7 +136,8 @@ class Follower(threading.Thread):
         """Wait until everything that happened before this call is recorded; why not, or ``""``.
 
         The kind is listed. The watch, which gives all changes in their order, has caught up when
-        it has given the latest version in that list, and the end of whatever is not in it. (One
+        it has given the latest version in that list, and the end of whatever is not in it. One that
+        broke has to be open again, and a gap over: what broke it belongs to the time before. (One
         thing could be missed: an object made *and* deleted in the milliseconds that its events
         take to arrive, when nothing else of its kind changes.) Bookmarks would prove it too, but
         a server sends one a minute.
@@ -159,11 +163,18 @@ class Follower(threading.Thread):
                 for uid, known in self._known.items()
                 if uid not in alive and known.rv <= int(version)
             }
-            while self._version < latest or not gone.isdisjoint(self._known):
+            while not self._caught_up(latest, gone):
                 left = end - time.monotonic()
-                if left <= 0 or not self.changed.wait(left):
+                if left <= 0:
                     return f"{self.kind}: {self.state}, at {self._version} of {latest}"
+                self.changed.wait(min(left, ACCEPTED))  # nobody tells that this time is over
         return ""
+
+    def _caught_up(self, latest: int, gone: set[str]) -> bool:
+        watching = self._stream is not None and time.monotonic() >= self._accepted
+        listed = self._version and not self._gap_open
+        seen = self._version >= latest and gone.isdisjoint(self._known)
+        return bool(watching and listed and seen)
 
     def unsure(self, why: str) -> None:
         """Write that what happened to the kind until now may be missing."""
@@ -181,9 +192,9 @@ class Follower(threading.Thread):
             self._wake.clear()
             try:
                 what = self._api.resource(*self.kind)
-                if not self._version:
+                if fresh := not self._version:
                     self._list(what)
-                self._watch(what)
+                self._watch(what, ACCEPTED if not fresh else 0.0)
             except HarnessError as error:
                 self._cope(getattr(error, "status", 0), str(error).partition("\n")[0])
             except Exception as error:  # a fault of ours, or an answer that makes no sense
@@ -264,10 +275,12 @@ class Follower(threading.Thread):
             self._version = version
             self.changed.notify_all()
 
-    def _watch(self, what: Any) -> None:
+    def _watch(self, what: Any, doubt: float) -> None:
+        """*doubt*: seconds for which it is not sure that the server still has the version."""
         stream = self._api.watch_raw(what, since=str(self._version), timeout=WATCH_FOR)
-        self._stream = stream
         opened = time.monotonic()
+        self._accepted = opened + doubt
+        self._stream = stream
         try:
             if self._stopping.is_set():
                 return
@@ -299,6 +312,7 @@ class Follower(threading.Thread):
                 elif seen.type == "ERROR":
                     raise _Refusal(pruning.status.decode(seen.object))
                 self._alive = True
+                self._accepted = 0.0
                 if self._broken:
                     self.resumed += 1
                     about = {"since": self._sign_of_life, "why": self._broken}

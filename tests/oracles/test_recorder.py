@@ -333,6 +333,21 @@ def test_settle_waits_for_what_is_on_its_way(
     assert [(e.type, e.name) for e in of(recorder)][1:] == [("ADDED", "late"), ("DELETED", "old")]
 
 
+def test_settle_waits_for_the_end_of_what_broke(
+    api: ApiServer, record: Callable[..., Recorder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a kind of which there is nothing, so that no object is waited for."""
+    monkeypatch.setattr(following, "RECONNECT", (0.5, 0.5))
+    recorder = record()
+    assert recorder.settle(10) == []
+    api.put("ConfigMap", "after-all-watches", "other")
+    api.forget()
+    api.cut("Service")
+    wait_until(lambda: recorder.statistics().states["Service (v1)"] == "not connected")
+    assert recorder.settle(10) == []
+    assert [e.type for e in of(recorder, "Service", "gap")] == ["begin", "end"]
+
+
 @pytest.mark.parametrize("what", ["made", "gone"])
 def test_settle_says_what_did_not_come(
     api: ApiServer, record: Callable[..., Recorder], what: str
