@@ -54,7 +54,7 @@ def source() -> Source:
 
 def node_image(kubernetes: str) -> str:
     """Reference of the node image of a Kubernetes version, in the engine."""
-    pull = pins.kubernetes_pin(kubernetes).pull
+    pull = pins.node_pin(kubernetes).pull
     return _obtain(
         f"node image {kubernetes}",
         nodeimage.reference(kubernetes),
@@ -105,6 +105,27 @@ def image(name: str, version: str | None = None, image: str | None = None) -> st
     )
 
 
+def control_plane(kubernetes: str) -> Path:
+    """The folder with the programs of an embedded control plane, built when it is not there.
+
+    Those that were built for a node image serve as well.
+
+    Raises:
+        PartError: they cannot be built.
+    """
+    return gobuild.build(_control_plane(kubernetes))
+
+
+def _control_plane(kubernetes: str) -> GoProgram:
+    whole = pins.kubernetes_program(kubernetes)
+    return whole if gobuild.folder(whole).exists() else pins.control_plane_program(kubernetes)
+
+
+def program(name: str, version: str | None = None) -> Path:
+    """The folder with the binaries of a program, built when it is not there. Raises PartError."""
+    return gobuild.build(pins.program(name, version))
+
+
 def host_binary(name: str) -> Path:
     """Path of a program that runs on the host: ``kind`` or ``kubectl``.
 
@@ -139,7 +160,7 @@ def found_binary(name: str) -> Path | None:
 
 def _host_program(name: str) -> GoProgram:
     if name == "kubectl":
-        return pins.kubernetes_program(pins.pins().kubernetes.default)
+        return _control_plane(pins.pins().kubernetes.default)
     return pins.program(name)
 
 
@@ -201,7 +222,7 @@ def prune(keep: Iterable[str] = ()) -> list[str]:
     wanted = {
         probe.IMAGE,
         images.base_reference(),
-        *(nodeimage.reference(version) for version in pins.pins().kubernetes.versions),
+        *(nodeimage.reference(v) for v, pin in pins.pins().kubernetes.versions.items() if pin.tags),
         *program_images,
         *keep,
     }

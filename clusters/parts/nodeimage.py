@@ -40,7 +40,7 @@ _ENABLED = ("kubelet.service", "containerd.service", "undo-mount-hacks.service")
 
 def reference(kubernetes: str) -> str:
     """The name of the built node image of a Kubernetes version; carries the content key."""
-    pin = pins.kubernetes_pin(kubernetes)
+    pin = pins.node_pin(kubernetes)
     key = cache.key(
         RECIPE, proxyfs.FILES, pins.kubernetes_program(kubernetes).key, pin.tags.model_dump(),
         [pins.program(name).key for name in ("etcd", "coredns", "cni-plugins", "kind")],
@@ -108,7 +108,7 @@ def build(engine: Engine, kubernetes: str, detail: Callable[[str], None]) -> str
 
 def _preload_archive(kubernetes: str, work: Path, detail: Callable[[str], None]) -> Path:
     """One archive with all images that a node needs before it has a network."""
-    pin = pins.kubernetes_pin(kubernetes)
+    pin = pins.node_pin(kubernetes)
     binaries = gobuild.build(pins.kubernetes_program(kubernetes))
     etcd = gobuild.build(pins.program("etcd"))
     coredns = gobuild.build(pins.program("coredns"))
@@ -152,7 +152,7 @@ def _preload_archive(kubernetes: str, work: Path, detail: Callable[[str], None])
 
 def _assemble(kubernetes: str, tree: Path) -> None:
     """Lay out the node's root file system below *tree*."""
-    pin = pins.kubernetes_pin(kubernetes)
+    pin = pins.node_pin(kubernetes)
     run(["tar", "-xf", str(rootfs.tree("node")), "-C", str(tree)])
     kind = pins.program("kind")
     source = gobuild.module_dir(kind.module, kind.version, kind.sum) / "images/base/files"

@@ -18,6 +18,10 @@ KUBERNETES_BINARIES = (
     "kube-apiserver", "kube-controller-manager", "kube-scheduler",
     "kube-proxy", "kubelet", "kubeadm", "kubectl",
 )  # fmt: skip
+#: what an embedded control plane runs of them, and the command for its user
+CONTROL_PLANE_BINARIES = (
+    "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl",
+)  # fmt: skip
 
 
 class _Strict(BaseModel):
@@ -33,9 +37,16 @@ class Tags(_Strict):
 
 
 class KubernetesPin(_Strict):
-    """One version of Kubernetes."""
+    """One version of Kubernetes; without ``tags`` and ``pull`` for the embedded provider only."""
 
     sum: str
+    tags: Tags | None = None
+    pull: str | None = None
+
+
+class NodePin(_Strict):
+    """What a node image of a version of Kubernetes is made from."""
+
     tags: Tags
     pull: str
 
@@ -97,6 +108,19 @@ def kubernetes_pin(version: str) -> KubernetesPin:
     return found
 
 
+def node_pin(version: str) -> NodePin:
+    """What a node image of a version is made from. Raises UnknownVersion when there is none."""
+    pin = kubernetes_pin(version)
+    if pin.tags is None or pin.pull is None:
+        known = [name for name, each in pins().kubernetes.versions.items() if each.tags]
+        raise UnknownVersion(
+            f"Kubernetes {version} runs as an embedded control plane only: its kubelet was not"
+            " tried in nodes that are containers (it wants containerd 2, and refuses cgroup v1)",
+            hint=f"--provider embedded, or one of {', '.join(known)}",
+        )
+    return NodePin(tags=pin.tags, pull=pin.pull)
+
+
 def program_pin(name: str, version: str | None = None) -> tuple[ProgramPin, str, VersionPin]:
     """A program, its version (the default one for None) and that version's pin.
 
@@ -121,7 +145,17 @@ def program(name: str, version: str | None = None) -> GoProgram:
 
 
 def kubernetes_program(version: str) -> GoProgram:
-    """What to build for a Kubernetes version.
+    """What to build for nodes of a Kubernetes version: all of it."""
+    return _kubernetes("kubernetes", version, KUBERNETES_BINARIES)
+
+
+def control_plane_program(version: str) -> GoProgram:
+    """What to build for an embedded control plane of a Kubernetes version."""
+    return _kubernetes("control-plane", version, CONTROL_PLANE_BINARIES)
+
+
+def _kubernetes(name: str, version: str, binaries: tuple[str, ...]) -> GoProgram:
+    """Programs of Kubernetes.
 
     The version is written in through linker variables: without them a component calls itself
     v0.0.0-master, and kubeadm and kubelet refuse each other.
@@ -129,15 +163,13 @@ def kubernetes_program(version: str) -> GoProgram:
     pin = kubernetes_pin(version)
     major, minor, _ = version.split(".")
     variables = {
-        f"{package}.{name}": value
+        f"{package}.{variable}": value
         for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-        for name, value in (
+        for variable, value in (
             ("gitVersion", f"v{version}"),
             ("gitMajor", major),
             ("gitMinor", minor),
         )
     }
-    binaries = {name: f"k8s.io/kubernetes/cmd/{name}" for name in KUBERNETES_BINARIES}
-    return GoProgram(
-        "kubernetes", "k8s.io/kubernetes", version, pin.sum, binaries, variables=variables
-    )
+    packages = {binary: f"k8s.io/kubernetes/cmd/{binary}" for binary in binaries}
+    return GoProgram(name, "k8s.io/kubernetes", version, pin.sum, packages, variables=variables)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from clusters import engine
@@ -14,12 +14,14 @@ from clusters.progress import last_time, say
 #: seconds of each step on 2 cores, with nothing cached, where this machine has not done it before
 MEASURED = {
     "build cni-plugins": 10.0,
+    "build control-plane": 300.0,
     "build coredns": 90.0,
     "build etcd": 65.0,
     "build image": 2.0,
     "build kind": 20.0,
     "build kubernetes": 310.0,
     "build kueue": 255.0,
+    "build kwok": 110.0,
     "build metrics-server": 200.0,
     "build node image": 25.0,
     "build rendezvous-etcd": 65.0,
@@ -61,19 +63,34 @@ def cold(kubernetes: Iterable[str], programs: Iterable[str] = ()) -> list[Cold]:
     return [Cold(step, _expected(step)) for step in dict.fromkeys(steps)]
 
 
+def cold_processes(kubernetes: Iterable[str], programs: Iterable[str] = ()) -> list[Cold]:
+    """As :func:`cold`, for embedded clusters, where all are processes of this host."""
+    steps = _go("etcd", "kwok", *programs)
+    for version in kubernetes:
+        wanted = (pins.kubernetes_program(version), pins.control_plane_program(version))
+        if not any(gobuild.folder(program).exists() for program in wanted):
+            steps.append(f"build {wanted[1].name} {version}")
+    return [Cold(step, _expected(step)) for step in dict.fromkeys(steps)]
+
+
 def announce(kubernetes: Iterable[str], programs: Iterable[str] = ()) -> list[Cold]:
     """Say what has to be built, and return it."""
     steps = cold(kubernetes, programs)
+    tell(steps)
+    return steps
+
+
+def tell(steps: Sequence[Cold]) -> None:
+    """Say what has to be built."""
     if steps:
         minutes = max(1, round(sum(step.seconds for step in steps) / 60))
         say(f"to be made once, then cached: about {minutes} min on {os.cpu_count() or 1} cores")
         for step in steps:
             say(f"  {step.step}: {step.seconds:.0f} s")
-    return steps
 
 
 def _node_image(docker: Engine | None, version: str) -> list[str]:
-    pin = pins.kubernetes_pin(version)
+    pin = pins.node_pin(version)
     built = nodeimage.reference(version)
     if _there(docker, built, pin.pull):
         return _go("kind")

@@ -1,0 +1,219 @@
+"""See :mod:`clusters.providers.embedded`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
+from typing import NoReturn
+
+import yaml
+
+from clusters import cache, doctor, fakegpus, ledger, local, parts
+from clusters.cluster import Capability, Cluster, ClusterSpec, no_such_cluster
+from clusters.doctor import Needs
+from clusters.errors import ClusterError, TopologyError, WrongName
+from clusters.local import LocalProcesses
+from clusters.parts import pins, plan
+from clusters.progress import say, step
+from clusters.providers.embedded import nodes
+from clusters.providers.embedded.controlplane import ControlPlane
+from clusters.topology import Node, Topology, load
+from oracles.errors import HarnessError, NotApplicable
+
+NAME = "embedded"
+PREFIX = "muster-"
+#: GB of memory: 0.7 for the control plane, what systems take comes on top
+MEMORY = 1.5
+#: GB of disk: a cluster takes 0.1; building all programs, with Go's caches, took 12
+DISK, BUILD_DISK = 2.0, 14.0
+
+
+class EmbeddedProvider:
+    """See :class:`clusters.cluster.ClusterProvider`."""
+
+    name = NAME
+    capabilities = frozenset(
+        {Capability.OWN_CLUSTER, Capability.NODE_POWER, Capability.LOCAL_PROCESSES}
+    )
+
+    def prepare(self, kubernetes: Iterable[str], programs: Iterable[str] = ()) -> None:
+        """See ``ClusterProvider.prepare``."""
+        parts.source()
+        versions, wanted = list(kubernetes), list(programs)
+        cold = plan.cold_processes(versions, wanted)
+        disk = BUILD_DISK if cold else DISK
+        doctor.preflight(Needs(disk, MEMORY, instances=0, watches=0, docker=False))
+        sweep()
+        plan.tell(cold)
+
+    def create(self, spec: ClusterSpec) -> Cluster:
+        """Create it; on failure, what there is of it is removed and the reason told."""
+        pins.kubernetes_pin(spec.kubernetes)
+        _refuse_taken(spec.name)
+        # what has to be built is not part of how long a cluster takes
+        parts.control_plane(spec.kubernetes)
+        for program in ("etcd", "kwok"):
+            parts.program(program)
+        with _locked(spec.name):
+            _refuse_taken(spec.name)
+            ledger.write(
+                spec.name, provider=self.name, kubernetes=spec.kubernetes,
+                topology=spec.topology.name, run=spec.run,
+            )  # fmt: skip
+            try:
+                with step(
+                    f"create embedded cluster {spec.topology.name} {spec.kubernetes}"
+                ) as say_:
+                    folder = ledger.folder(spec.name)
+                    layout = yaml.safe_dump(spec.topology.model_dump())
+                    (folder / "topology.yaml").write_text(layout)
+                    plane = _plane(spec.name, spec.kubernetes, spec.topology)
+                    plane.start(say_)
+                    cluster = self._cluster(spec.name)
+                    say_("nodes")
+                    expected = of(cluster)
+                    nodes.make(cluster.kube, expected, spec.kubernetes)
+                    plane.wait_ready()
+                    nodes.wait_ready(cluster.kube, expected)
+            except BaseException:
+                self._give_up(spec)
+                raise
+            ledger.update(spec.name, ready=True)
+        return cluster
+
+    def get(self, name: str) -> Cluster:
+        """A cluster that is up; its processes are started again when the host was booted."""
+        known = self.names()
+        if name not in known:
+            raise no_such_cluster(name, known)
+        cluster = self._cluster(name)
+        with _locked(name):
+            if ended := local.of(cluster).ended():
+                with step(f"restore cluster {name}: {', '.join(ended)} ended"):
+                    _plane(name, cluster.kubernetes, cluster.topology).heal()
+                    processes = local.of(cluster)
+                    processes.restart(*processes.ended())  # the systems on it
+                    nodes.wait_ready(cluster.kube, of(cluster))
+        return cluster
+
+    def names(self) -> list[str]:
+        """Names of our clusters, half-made ones included."""
+        return sorted(entry.name for entry in ledger.entries() if entry.provider == self.name)
+
+    def delete(self, name: str) -> None:
+        """Kill its processes, remove its folder."""
+        with _locked(name):
+            _remove(name)
+
+    def load_image(self, cluster: Cluster, references: Iterable[str]) -> None:
+        """Not possible: nothing runs images."""
+        self._cannot(Capability.LOAD_IMAGE)
+
+    def node_exec(
+        self, cluster: Cluster, node: str, command: list[str], *, timeout: float = 30.0
+    ) -> str:
+        """Not possible: nodes are not real."""
+        self._cannot(Capability.NODE_EXEC)
+
+    def stop_node(self, cluster: Cluster, node: str) -> None:
+        """Its heartbeats end, and nothing that happens to its pods is told any more."""
+        nodes.heartbeat(cluster.kube, node, on=False)
+
+    def start_node(self, cluster: Cluster, node: str) -> None:
+        """Its heartbeats come again; returns when it is Ready and may get pods."""
+        nodes.heartbeat(cluster.kube, node, on=True)
+        nodes.wait_ready(cluster.kube, {node: of(cluster)[node]})
+
+    def restart_kubelet(self, cluster: Cluster, node: str) -> None:
+        """Not possible: there is none."""
+        self._cannot(Capability.NODE_EXEC)
+
+    # -----------------------------------------------------------------------------------------
+
+    def _cannot(self, what: Capability) -> NoReturn:
+        raise NotApplicable(f"provider {self.name} cannot {what.value}")
+
+    def _give_up(self, spec: ClusterSpec) -> None:
+        kept = cache.root() / "logs" / f"embedded-{spec.name}.log"  # the cluster's folder goes
+        kept.parent.mkdir(exist_ok=True)
+        processes = LocalProcesses(ledger.folder(spec.name))
+        texts = [f"==> {name}\n{processes.log(name)}" for name in processes.names()]
+        kept.write_text("\n".join(texts))
+        if spec.keep:
+            ledger.update(spec.name, keep=True)
+            say(f"cluster {spec.name} stays as it is; its folder is {ledger.folder(spec.name)}")
+            return
+        say(f"removing what there is of cluster {spec.name}; the logs are in {kept}")
+        with suppress(HarnessError):  # the reason for giving up is the one to be told
+            _remove(spec.name)
+
+    def _cluster(self, name: str) -> Cluster:
+        folder = ledger.folder(name)
+        entry = ledger.read(name)
+        if entry is None or not (folder / "kubeconfig").exists():
+            raise ClusterError(
+                f"cluster {name!r} was not completed, or its folder is gone",
+                hint=f"python -m clusters down {name}",
+            )
+        try:
+            topology = load(str(folder / "topology.yaml"))
+        except TopologyError as error:
+            raise ClusterError(f"cluster {name!r} has a damaged folder: {error}") from error
+        return Cluster(
+            name=name,
+            provider=self.name,
+            kubernetes=entry.kubernetes,
+            topology=topology,
+            kubeconfig=folder / "kubeconfig",
+            context=PREFIX + name,
+            run=entry.run,
+            capabilities=self.capabilities,
+        )
+
+
+def of(cluster: Cluster) -> dict[str, Node]:
+    """Node name -> what the topology says of it."""
+    return fakegpus.node_names(PREFIX + cluster.name, cluster.topology)
+
+
+def left_over() -> list[str]:
+    """Names of the embedded clusters that nobody alive wants: their run was killed."""
+    return [e.name for e in ledger.entries() if e.provider == NAME and e.left_over]
+
+
+def sweep() -> None:
+    """Remove what killed runs left."""
+    for name in left_over():
+        with _locked(name):
+            entry = ledger.read(name)  # somebody may have been faster, and made it anew
+            if entry is not None and entry.left_over:
+                say(f"removing cluster {name}: its run is gone")
+                _remove(name)
+
+
+def _remove(name: str) -> None:
+    folder = ledger.folder(name)
+    LocalProcesses(folder).stop_all()
+    if left := local.alive(folder):
+        raise ClusterError(
+            f"processes of cluster {name} do not end: {', '.join(map(str, left))}",
+            hint=f"kill -9 {' '.join(map(str, left))}, then python -m clusters down {name}",
+        )
+    ledger.forget(name)
+
+
+def _plane(name: str, kubernetes: str, topology: Topology) -> ControlPlane:
+    count = sum(group.count for group in topology.nodes)
+    return ControlPlane(ledger.folder(name), kubernetes, PREFIX + name, count)
+
+
+def _locked(name: str) -> AbstractContextManager[None]:
+    return cache.lock(f"cluster-{name}", passing=True)
+
+
+def _refuse_taken(name: str) -> None:
+    if ledger.read(name) is not None:
+        raise WrongName(
+            f"a cluster named {name!r} is there already",
+            hint=f"python -m clusters down {name}, or use another name",
+        )
