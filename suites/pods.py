@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from clusters.errors import Expired, Unreachable
 from clusters.kube import PODS, Kube, Object, epoch
@@ -91,29 +91,16 @@ def hold_unbound(
         InvariantViolation: a pod was bound, with the moment.
         HarnessError: the watch broke, so nobody can say what happened meanwhile.
     """
-    start = time.monotonic()
-    pods, version = kube.list_with_version(PODS, namespace, labels=labels)
-    seen = {pod["metadata"]["name"]: pod for pod in pods}
-    for pod in pods:
-        _unbound(pod, 0.0)
-    try:
-        # the server ends the stream by itself after the given time
-        while (left := seconds - (time.monotonic() - start)) > 0:
-            for event in kube.watch(PODS, namespace, since=version, labels=labels, timeout=left):
-                version = event["object"]["metadata"]["resourceVersion"]
-                if event["type"] == "BOOKMARK":
-                    continue
-                pod = event["object"]
-                if event["type"] == "DELETED":
-                    seen.pop(pod["metadata"]["name"], None)
-                    continue
-                seen[pod["metadata"]["name"]] = pod
-                _unbound(pod, time.monotonic() - start)
-    except (Expired, Unreachable) as error:
-        raise HarnessError(
-            f"the watch that held pods of {namespace} unbound broke after"
-            f" {time.monotonic() - start:.1f} of {seconds:.0f} s: {error}"
-        ) from error
+
+    def check(pods: Mapping[str, Object], after: float) -> None:
+        for pod in pods.values():
+            if bound(pod):
+                raise InvariantViolation(
+                    f"pod {pod['metadata']['name']} was bound to {pod['spec']['nodeName']}"
+                    f" {after:.1f} s into a time in which no pod of its gang may be bound"
+                )
+
+    seen = hold(kube, namespace, check, labels=labels, seconds=seconds)
     if len(seen) < least:
         raise InvariantViolation(
             f"{len(seen)} pods of {namespace} exist, {least} were to be held unbound: "
@@ -122,12 +109,43 @@ def hold_unbound(
     return len(seen)
 
 
-def _unbound(pod: Object, after: float) -> None:
-    if bound(pod):
-        raise InvariantViolation(
-            f"pod {pod['metadata']['name']} was bound to {pod['spec']['nodeName']} {after:.1f} s"
-            " into a time in which no pod of its gang may be bound"
-        )
+def hold(
+    kube: Kube,
+    namespace: str,
+    check: Callable[[Mapping[str, Object], float], None],
+    *,
+    labels: str = "",
+    seconds: float,
+) -> dict[str, Object]:
+    """Show *check* all pods, by name, now and after every change that the watch shows for
+    *seconds*, with the seconds gone by; returns the pods that there were at the end.
+
+    Raises:
+        HarnessError: the watch broke, so nobody can say what happened meanwhile.
+    """
+    start = time.monotonic()
+    pods, version = kube.list_with_version(PODS, namespace, labels=labels)
+    seen = {pod["metadata"]["name"]: pod for pod in pods}
+    check(seen, 0.0)
+    try:
+        # the server ends the stream by itself after the given time
+        while (left := seconds - (time.monotonic() - start)) > 0:
+            for event in kube.watch(PODS, namespace, since=version, labels=labels, timeout=left):
+                pod = event["object"]
+                version = pod["metadata"]["resourceVersion"]
+                if event["type"] == "BOOKMARK":
+                    continue
+                if event["type"] == "DELETED":
+                    seen.pop(pod["metadata"]["name"], None)
+                else:
+                    seen[pod["metadata"]["name"]] = pod
+                check(seen, time.monotonic() - start)
+    except (Expired, Unreachable) as error:
+        raise HarnessError(
+            f"the watch that held the pods of {namespace} broke after"
+            f" {time.monotonic() - start:.1f} of {seconds:.0f} s: {error}"
+        ) from error
+    return seen
 
 
 def binding_seconds(pods: Sequence[Object]) -> float:

@@ -1,4 +1,4 @@
-"""Gang admission: all members or none."""
+"""Gang admission of the source thread's job; of bare pods see ``test_bare_pods``."""
 
 from __future__ import annotations
 
@@ -9,41 +9,12 @@ import pytest
 from clusters.kube import PODS
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
-from fixtures.workloads import gang_pods, tfjob
+from fixtures.workloads import tfjob
 from suites import jobs, pods
 from suites.pods import ADMISSION, HOLD
 
 
-@pytest.mark.behaviour("G01", case="pods")
-def test_a_gang_of_pods_with_room_is_bound_whole(
-    system: SystemUnderTest,
-    ns: str,
-    gpus: Callable[[int], int],
-    expect: Expecting,
-    measure: Measuring,
-) -> None:
-    """Four pods of a gang of four, with room for them."""
-    gpus(4)
-    kube, scheduler = system.cluster.kube, system.scheduler
-    group = scheduler.group_resource()
-    assert group is not None
-    kube.create(scheduler.group("gang", ns, 4))
-    for pod in gang_pods("gang", 4, gpus=1):
-        scheduler.join(pod, "gang")
-        kube.create(pod, namespace=ns)
-    with expect("all four pods are bound"):
-        bound = pods.wait_bound(kube, ns, 4, deadline=ADMISSION)
-    measure("bound within", pods.binding_seconds(bound), "s")
-    with expect("the group is reported as scheduled"):
-        kube.wait(
-            group,
-            lambda groups: (
-                True if groups and scheduler.read_group(groups[0]).admitted else None
-            ),
-            namespace=ns, deadline=ADMISSION, why="group scheduled",
-        )  # fmt: skip
-
-
+@pytest.mark.core
 @pytest.mark.behaviour("G01", case="TFJob")
 def test_a_tfjob_with_room_is_bound_whole(
     system: SystemUnderTest,
@@ -65,7 +36,8 @@ def test_a_tfjob_with_room_is_bound_whole(
     )
 
 
-@pytest.mark.behaviour("G04")
+@pytest.mark.core
+@pytest.mark.behaviour("G04", case="TFJob")
 def test_too_little_room_binds_nobody_then_all(
     system: SystemUnderTest,
     ns: str,

@@ -1,0 +1,36 @@
+"""Fixtures of the suites' step tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from fixtures.plugin.clusters import SystemUnderTest
+from fixtures.plugin.given import Expecting, Measuring
+from suites import promises
+from suites.stage import Stage
+from suites.steps import Row, play
+
+
+@pytest.fixture
+def stage(
+    system: SystemUnderTest, ns: str, expect: Expecting, measure: Measuring
+) -> Iterator[Stage]:
+    """The test's room; what was made or changed outside of its namespace is undone at the end."""
+    with ExitStack() as undo:
+        yield Stage(system, ns, expect, measure, undo)
+
+
+@pytest.fixture
+def playing(stage: Stage, gpus: Callable[[int], int], step: Expecting) -> Callable[[Row], None]:
+    """``playing(row)`` plays a row, if the scheduler promises it, and holds the GPUs it needs."""
+
+    def run(row: Row) -> None:
+        promises.require(stage.scheduler, *row.needs)
+        if lease := row.lease(stage.cluster.topology.gpus):
+            gpus(lease)
+        play(row, stage, step)
+
+    return run
