@@ -1,0 +1,77 @@
+"""Which pods stay when a job has ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from clusters.kube import PODS, Object
+from fixtures.plugin.clusters import SystemUnderTest
+from fixtures.plugin.given import Expecting
+from suites import endings, jobs, tables
+from suites.cast import ANSWER, KINDS, LEADERS, Cast
+
+POLICIES = ("All", "Running", "None")
+#: seconds for which pods that may stay are watched
+HOLD = 3.0
+
+
+def expected(kind: str, policy: str, ending: str) -> set[str]:
+    """Roles whose pod stays; each job has a leader and one worker."""
+    both = {LEADERS[kind], "worker"}
+    over = {
+        "success": {LEADERS[kind]},
+        "failure": {"worker"},
+        "permanent exit": {"worker"},
+        # a limit ends a job whose pods all run
+        "backoff limit": set(),
+        "deadline": set(),
+    }[ending]
+    return {"All": set(), "Running": over, "None": both}[policy]
+
+
+@pytest.mark.behaviour("C01")
+@pytest.mark.parametrize("ending", list(endings.ENDINGS))
+def test_the_policy_decides_which_pods_stay(
+    system: SystemUnderTest, ns: str, expect: Expecting, ending: str
+) -> None:
+    """Every policy on both kinds of jobs, for one way of ending."""
+    cast = Cast(system, ns, expect)
+    cells = {f"{kind.lower()}-{p.lower()}": (kind, p) for kind in KINDS for p in POLICIES}
+    for name, (kind, policy) in cells.items():
+        endings.add(cast, kind, name, ending, cleanPodPolicy=policy)
+    cast.run()
+    endings.bring(cast, cells, ending)
+    late = cast.reach(dict.fromkeys(cells, tables.true(endings.end(ending))))
+    wanted = {
+        name: {f"{name}-{role}-0" for role in expected(kind, policy, ending)}
+        for name, (kind, policy) in cells.items()
+    }
+
+    def wrong(pods: list[Object]) -> dict[str, str]:
+        there: dict[str, set[str]] = {name: set() for name in cells}
+        for pod in pods:
+            if "deletionTimestamp" not in pod["metadata"]:
+                there[pod["metadata"]["labels"][jobs.JOB_LABEL]].add(pod["metadata"]["name"])
+        return {
+            name: ", ".join(sorted(there[name])) or "none"
+            for name in cells
+            if there[name] != wanted[name]
+        }
+
+    # until they are as they should be, which lasts
+    tables.held(cast.kube, PODS, ns, lambda pods: "" if wrong(pods) else "right", seconds=ANSWER)
+    found: dict[str, str] = {}
+
+    def changed(pods: list[Object]) -> str:
+        found.update(wrong(pods))
+        return ""
+
+    tables.held(cast.kube, PODS, ns, changed, seconds=HOLD)
+    with tables.judged() as table:
+        for name, (kind, policy) in cells.items():
+            cell = f"{kind}, cleanPodPolicy {policy}, after {ending}"
+            if name in late:
+                table.broke(cell, f"the job is {late[name]}")
+            elif name in found:
+                should = ", ".join(sorted(wanted[name])) or "none"
+                table.broke(cell, f"pods left: {found[name]}; should be: {should}")
