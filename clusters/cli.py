@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from clusters import addons, cache, doctor, engine, ledger, listing, parts, topology
+from clusters import addons, cache, doctor, engine, ledger, listing, parts, providers, topology
 from clusters.cluster import Cluster, ClusterSpec
 from clusters.parts import pins, plan
 from clusters.progress import say
@@ -51,7 +51,7 @@ def up(
     ] = "none",
     scheduler: Annotated[str, typer.Option(help="As --operator.")] = "none",
     provider_name: Annotated[
-        str, typer.Option("--provider", help="kind or existing:CONTEXT.")
+        str, typer.Option("--provider", help="kind, embedded or existing:CONTEXT.")
     ] = "kind",
     keep: Annotated[
         bool, typer.Option("--keep", help="If it fails, leave what there is to be looked into.")
@@ -74,7 +74,7 @@ def up(
     try:
         addons.install(cluster, operator=operator, scheduler=scheduler)
     except BaseException:
-        if isinstance(where, KindProvider) and not keep:
+        if where.name in providers.OURS and not keep:
             say(f"removing cluster {cluster.name}; with --keep it stays to be looked into")
             where.delete(cluster.name)
         raise
@@ -91,8 +91,7 @@ def down(
     ] = False,
 ) -> None:
     """Remove clusters, half-made and left-over ones included."""
-    kind = KindProvider()
-    known = kind.names()
+    known = providers.names()
     chosen = list(dict.fromkeys(names or []))
     in_use = _in_use() if everything else {}
     if everything:
@@ -107,7 +106,7 @@ def down(
     trouble: list[HarnessError] = []
     for name in chosen:
         try:
-            kind.delete(name)
+            providers.owner(name).delete(name)
             say(f"removed cluster {name}")
         except HarnessError as error:
             trouble.append(error)
@@ -120,7 +119,7 @@ def down(
 @app.command("list")
 def list_() -> None:
     """Clusters that are up, half-made, or left over."""
-    rows = listing.rows(KindProvider())
+    rows = listing.rows()
     if rows:
         listing.show(rows, out)
     else:
@@ -140,7 +139,7 @@ def load(
 @app.command("doctor")
 def doctor_() -> None:
     """What this host has, lacks, and how to get it."""
-    checks = doctor.report(leftovers=KindProvider().left_over)
+    checks = doctor.report(leftovers=providers.left_over)
     doctor.render(checks)
     raise typer.Exit(doctor.exit_code(checks))
 
@@ -155,10 +154,14 @@ def prepare(kubernetes: Versions = None) -> None:
     doctor.preflight()
     engine.ensure()  # only a running one can say what it has
     programs = [name for name, program in pins.pins().programs.items() if program.images]
-    plan.announce(versions, programs)
+    with_nodes = [version for version in versions if pins.kubernetes_pin(version).tags]
+    plan.announce(with_nodes, programs)
     parts.host_binary("kind")
-    for version in versions:
+    for version in with_nodes:
         parts.node_image(version)
+    for version in versions:
+        parts.control_plane(version)
+    parts.program("kwok")
     parts.base_image()
     for name in programs:
         for image in pins.pins().programs[name].images:
@@ -209,7 +212,7 @@ def _show(cluster: Cluster) -> None:
     kubectl = parts.found_binary("kubectl")
     if kubectl is not None:
         out.print(f"  {kubectl} --context {cluster.context} get nodes", soft_wrap=True)
-    if cluster.provider == "kind":
+    if cluster.provider in providers.OURS:
         out.print(f"  remove it: python -m clusters down {cluster.name}", soft_wrap=True)
 
 

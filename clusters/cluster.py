@@ -132,6 +132,9 @@ class ClusterProvider(Protocol):
     def names(self) -> list[str]:
         """Names of the clusters that this provider made and that still exist."""
 
+    def left_over(self) -> list[str]:
+        """Names of those of them that nobody alive wants: their run was killed."""
+
     def delete(self, name: str) -> None:
         """Remove the cluster and everything made for it; no error when it is gone already."""
 

@@ -5,24 +5,27 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from clusters import ledger
+from clusters import ledger, providers
+from clusters.local import LocalProcesses
 from clusters.providers.kind import KindProvider
 
-COLUMNS = ("name", "kubernetes", "topology", "state", "run", "kubeconfig")
+COLUMNS = ("name", "kubernetes", "topology", "state", "run", "provider", "kubeconfig")
 
 
-def rows(kind: KindProvider) -> list[tuple[str, ...]]:
+def rows() -> list[tuple[str, ...]]:
     """One row per cluster, as :data:`COLUMNS` names them."""
     found: list[tuple[str, ...]] = []
-    nodes = kind.nodes()
-    for name in kind.names():
+    nodes = KindProvider().nodes()
+    for name in providers.names():
         entry = ledger.read(name)
         if entry is None:
-            found.append((name, "?", "?", "left over (no ledger)", "?", "-"))
+            found.append((name, "?", "?", "left over (no ledger)", "?", "kind", "-"))
             continue
         state = _state(entry, nodes.get(name, ()))
         kubeconfig = str(ledger.folder(name) / "kubeconfig") if entry.ready else "-"
-        found.append((name, entry.kubernetes, entry.topology, state, entry.run, kubeconfig))
+        found.append(
+            (name, entry.kubernetes, entry.topology, state, entry.run, entry.provider, kubeconfig)
+        )
     return found
 
 
@@ -31,6 +34,9 @@ def _state(entry: ledger.Entry, running: tuple[bool, ...]) -> str:
         return "left over"
     if not entry.ready:
         return "failed, kept" if entry.keep else f"being made (pid {entry.pid})"
+    if entry.provider == "embedded":
+        ended = LocalProcesses(ledger.folder(entry.name)).ended()
+        return f"ended: {', '.join(ended)}" if ended else "up"
     if not running:
         return "gone"
     if not all(running):

@@ -7,6 +7,7 @@ written for real clusters work here.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from clusters.errors import TopologyError
 
 FOLDER = Path(__file__).parent / "topologies"
+#: topologies whose workers can be counted: `scale-1000` is `scale` with 1000 of them
+COUNTED = re.compile(r"(scale)-([1-9][0-9]{0,3})")
 GPU = "nvidia.com/gpu"
 
 
@@ -94,6 +97,11 @@ class Topology(_Strict):
         return result
 
     @property
+    def size(self) -> int:
+        """How many nodes it has."""
+        return sum(group.count for group in self.nodes)
+
+    @property
     def gpus(self) -> int:
         """GPUs of all nodes together."""
         return sum(group.count * group.gpus for group in self.nodes)
@@ -117,10 +125,14 @@ def names() -> list[str]:
 def load(name_or_path: str) -> Topology:
     """A topology by name, or from a file when the name ends in ``.yaml``.
 
+    ``scale-N`` is the topology ``scale`` with N workers.
+
     Raises:
         TopologyError: no such topology, or a file that breaks the schema; each problem on a line.
     """
     is_file = name_or_path.endswith((".yaml", ".yml"))
+    if counted := COUNTED.fullmatch(name_or_path):
+        return _counted(load(counted[1]), name_or_path, int(counted[2]))
     path = Path(name_or_path) if is_file else FOLDER / f"{name_or_path}.yaml"
     if not path.is_file() or (not is_file and name_or_path not in names()):
         raise TopologyError(
@@ -139,3 +151,12 @@ def load(name_or_path: str) -> Topology:
             for item in error.errors()
         ]
         raise TopologyError(f"{path} is not a topology:\n  " + "\n  ".join(problems)) from error
+
+
+def _counted(topology: Topology, name: str, workers: int) -> Topology:
+    groups = [
+        group.model_copy(update={"count": workers}) if group.role == "worker" else group
+        for group in topology.nodes
+    ]
+    text = f"One control plane and {workers} nodes with {groups[-1].gpus} GPUs each."
+    return topology.model_copy(update={"name": name, "description": text, "nodes": groups})

@@ -51,6 +51,10 @@ class ExistingProvider:
         """It is not ours, so it is not listed."""
         return []
 
+    def left_over(self) -> list[str]:
+        """None."""
+        return []
+
     def delete(self, name: str) -> None:
         """Nothing of it is ours but namespaces, which their tests remove."""
 

@@ -15,9 +15,12 @@ from clusters.parts import plan
 from clusters.progress import say, step
 from clusters.providers import containers, kindcommand, kindconfig, kindnodes
 from clusters.providers.containers import PREFIX, in_parallel
+from clusters.providers.embedded import provider as embedded
 from clusters.topology import load
-from oracles.errors import HarnessError
+from oracles.errors import HarnessError, UsageError
 
+#: half a gigabyte each; more than anybody should start by mistake
+MOST_NODES = 20
 _IMPORT = 'docker exec -i "$0" ctr -n k8s.io images import --digests - <"$1"'
 
 
@@ -32,10 +35,17 @@ class KindProvider:
         parts.source()
         doctor.preflight()
         self.sweep()
+        embedded.sweep()
         plan.announce(kubernetes, programs)
 
     def create(self, spec: ClusterSpec) -> Cluster:
         """Create it; on failure, what there is of it is removed and the reason told."""
+        if spec.topology.size > MOST_NODES:
+            raise UsageError(
+                f"topology {spec.topology.name} has {spec.topology.size} nodes, kind takes"
+                f" {MOST_NODES} here: each is a container with a kubelet",
+                hint="--provider embedded",
+            )
         docker = engine.ensure()
         _refuse_taken(docker, spec.name)
         image = parts.node_image(spec.kubernetes)

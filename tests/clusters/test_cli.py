@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 import typer
 
-from clusters import addons, cache, cli, doctor, engine, ledger, parts, topology
+from clusters import addons, cache, cli, doctor, engine, ledger, listing, parts, topology
 from clusters.cluster import Cluster, ClusterSpec
 from clusters.errors import ClusterError
-from clusters.parts import plan
+from clusters.local import LocalProcess, LocalProcesses
+from clusters.parts import pins, plan
 from clusters.providers.existing import ExistingProvider
 from clusters.providers.kind import KindProvider
 from oracles.errors import HarnessError, UsageError
@@ -106,10 +107,10 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 @pytest.mark.parametrize(
     ("args", "error", "hint"),
     [
-        (["up", "--topology", "nope"], "no topology 'nope'", "one of gpu-2x4, small, thread"),
+        (["up", "--topology", "nope"], "no topology 'nope'", ", thread"),
         (["up", "--topology", "nope.yaml"], "no topology 'nope.yaml'", "one of"),
         (["up", "--kubernetes", "1.2.3"], "Kubernetes '1.2.3' is not pinned", "1.34.4, 1.28.9"),
-        (["up", "--provider", "x"], "no provider 'x'", "one of kind, existing:CONTEXT"),
+        (["up", "--provider", "x"], "no provider 'x'", "one of kind, embedded, existing:CONTEXT"),
         (["up", "--operator", "x"], "no operator named 'x'", "training-operator"),
         (["up", "--scheduler", "x"], "no scheduler named 'x'", "coscheduling"),
         (["up", "Bad_Name"], "'Bad_Name' cannot be a cluster's name", "a-z, 0-9"),
@@ -299,12 +300,12 @@ def test_list_for_programs(run: Run, world: World, capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert run("list") == 0
     header, one, two = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert header == ["name", "kubernetes", "topology", "state", "run", "kubeconfig"]
+    assert header == list(listing.COLUMNS)
     assert one[:2] == ["one", "1.34.4"]
     assert one[3] == "up"
-    assert one[5] == str(ledger.folder("one") / "kubeconfig")  # whole, however long
+    assert one[-1] == str(ledger.folder("one") / "kubeconfig")  # whole, however long
     assert two[3] == f"being made (pid {os.getpid()})"
-    assert two[5] == "-"
+    assert two[-1] == "-"
 
 
 def test_list_states(run: Run, world: World, capsys: pytest.CaptureFixture[str],
@@ -316,6 +317,13 @@ def test_list_states(run: Run, world: World, capsys: pytest.CaptureFixture[str],
     ledger._save(type(dead)(**{**dead.__dict__, "pid_start": 1}))
     ledger.write("failed", provider="kind", kubernetes="1", topology="t", run="r")
     ledger.update("failed", keep=True)
+    ledger.write("here", provider="embedded", kubernetes="1", topology="t", run="r")
+    ledger.update("here", ready=True, keep=True)
+    ledger.write("crashed", provider="embedded", kubernetes="1", topology="t", run="r")
+    ledger.update("crashed", ready=True, keep=True)
+    processes = LocalProcesses(ledger.folder("crashed"))
+    processes.start(LocalProcess("etcd", ("/bin/sleep", "600")))
+    processes.stop("etcd")
     running = dict.fromkeys(world.up, (True, True)) | {"halted": (True, False), "gone": ()}
     monkeypatch.setattr(KindProvider, "nodes", lambda self: running)
     capsys.readouterr()
@@ -328,6 +336,8 @@ def test_list_states(run: Run, world: World, capsys: pytest.CaptureFixture[str],
     assert states["failed"] == "failed, kept"
     assert states["halted"] == "1 of 2 nodes stopped"
     assert states["gone"] == "gone"
+    assert states["here"] == "up"
+    assert states["crashed"] == "ended: etcd"
 
 
 def test_clean(run: Run, world: World) -> None:
@@ -382,13 +392,17 @@ def test_prepare(run: Run, world: World, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(parts, "node_image", lambda version: asked.append(version))
     monkeypatch.setattr(parts, "base_image", lambda: asked.append("base"))
     monkeypatch.setattr(parts, "image", lambda name, _, image: asked.append((name, image)))
+    monkeypatch.setattr(parts, "control_plane", lambda it: asked.append(f"control plane {it}"))
+    monkeypatch.setattr(parts, "program", lambda name: asked.append(name))
     assert run("prepare", "--kubernetes", "1.28.9") == 0
+    programs = pins.pins().programs
+    images = {name: program.images for name, program in programs.items() if program.images}
     assert asked == [
         # said before anything is begun
-        (["1.28.9"], ["training-operator", "scheduler-plugins"]), "kind", "1.28.9", "base",
-        ("training-operator", "training-operator"), ("scheduler-plugins", "kube-scheduler"),
-        ("scheduler-plugins", "controller"),
+        (["1.28.9"], list(images)), "kind", "1.28.9", "control plane 1.28.9", "kwok", "base",
+        *((name, image) for name, found in images.items() for image in found),
     ]  # fmt: skip
+    assert ("scheduler-plugins", "controller") in asked
 
 
 # the way out

@@ -12,6 +12,7 @@ from clusters import topology
 from clusters.cluster import Capability, Cluster, ClusterSpec
 from clusters.errors import ClusterError, Unreachable
 from clusters.providers import existing, provider
+from clusters.providers.embedded import EmbeddedProvider
 from clusters.providers.existing import ExistingProvider, describe, lacking
 from clusters.providers.kind import KindProvider
 from clusters.topology import GPU
@@ -31,14 +32,17 @@ def found(name: str, gpus: int = 0, *, taints: object = None, **labels: str) -> 
 
 def test_providers_by_name() -> None:
     assert isinstance(provider("kind"), KindProvider)
+    assert isinstance(provider("embedded"), EmbeddedProvider)
     mine = provider("existing:some:context")
     assert isinstance(mine, ExistingProvider)
     assert mine.name == "existing:some:context"
 
 
-@pytest.mark.parametrize("name", ["", "kind:x", "existing", "existing:", "minikube", "Kind"])
+@pytest.mark.parametrize(
+    "name", ["", "kind:x", "embedded:x", "existing", "existing:", "minikube", "Kind"]
+)
 def test_no_such_provider(name: str) -> None:
-    with pytest.raises(UsageError, match="one of kind, existing:CONTEXT") as caught:
+    with pytest.raises(UsageError, match="one of kind, embedded, existing:CONTEXT") as caught:
         provider(name)
     assert caught.value.exit_code == 2
 

@@ -23,7 +23,7 @@ def write(folder: Path, **fields: object) -> str:
 
 
 def test_those_that_come_along() -> None:
-    assert topology.names() == ["gpu-2x4", "small", "thread"]
+    assert {"gpu-2x4", "scale", "small", "thread"} <= set(topology.names())
     for name in topology.names():
         assert topology.load(name).name == name
 
@@ -142,8 +142,19 @@ def test_yaml_that_is_no_mapping(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("name", ["nope", "missing.yaml", "../topologies/small", ""])
 def test_no_such_topology(name: str) -> None:
-    with pytest.raises(TopologyError, match="one of gpu-2x4, small, thread"):
+    with pytest.raises(TopologyError, match=r"one of .*gpu-2x4, scale, small, thread"):
         topology.load(name)
+
+
+def test_scale_is_counted() -> None:
+    layout = topology.load("scale-1000")
+    assert (layout.name, layout.size, layout.gpus) == ("scale-1000", 1001, 8000)
+    nodes = layout.each_node()
+    assert nodes[-1].index == 999
+    assert nodes[-1].labels["gpu"] == "yes"
+    for name in ("scale-0", "scale-12345", "small-3"):
+        with pytest.raises(TopologyError, match="no topology"):
+            topology.load(name)
 
 
 def test_topologies_cannot_be_changed() -> None:

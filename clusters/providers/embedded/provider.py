@@ -100,6 +100,11 @@ class EmbeddedProvider:
         """Names of our clusters, half-made ones included."""
         return sorted(entry.name for entry in ledger.entries() if entry.provider == self.name)
 
+    def left_over(self) -> list[str]:
+        """Names of the clusters that nobody alive wants: their run was killed."""
+        entries = ledger.entries()
+        return [e.name for e in entries if e.provider == self.name and e.left_over]
+
     def delete(self, name: str) -> None:
         """Kill its processes, remove its folder."""
         with _locked(name):
@@ -176,14 +181,9 @@ def of(cluster: Cluster) -> dict[str, Node]:
     return fakegpus.node_names(PREFIX + cluster.name, cluster.topology)
 
 
-def left_over() -> list[str]:
-    """Names of the embedded clusters that nobody alive wants: their run was killed."""
-    return [e.name for e in ledger.entries() if e.provider == NAME and e.left_over]
-
-
 def sweep() -> None:
     """Remove what killed runs left."""
-    for name in left_over():
+    for name in EmbeddedProvider().left_over():
         with _locked(name):
             entry = ledger.read(name)  # somebody may have been faster, and made it anew
             if entry is not None and entry.left_over:
@@ -203,8 +203,7 @@ def _remove(name: str) -> None:
 
 
 def _plane(name: str, kubernetes: str, topology: Topology) -> ControlPlane:
-    count = sum(group.count for group in topology.nodes)
-    return ControlPlane(ledger.folder(name), kubernetes, PREFIX + name, count)
+    return ControlPlane(ledger.folder(name), kubernetes, PREFIX + name, topology.size)
 
 
 def _locked(name: str) -> AbstractContextManager[None]:
