@@ -236,18 +236,6 @@ def read(path: Path) -> Results:
     return Results.model_validate(data)
 
 
-def merge(several: Iterable[Results]) -> tuple[list[Run], list[Attempt]]:
-    """The runs and attempts of several files; a run that is given twice counts once."""
-    runs: dict[str, Results] = {}
-    for results in several:
-        before = runs.get(results.run.id)
-        # the file that was written last holds more: a log may stand beside the final file
-        if before is None or len(results.attempts) > len(before.attempts):
-            runs[results.run.id] = results
-    ordered = sorted(runs.values(), key=lambda results: (results.run.started, results.run.id))
-    return [r.run for r in ordered], [a for r in ordered for a in r.attempts]
-
-
 def cells(attempts: Iterable[Attempt]) -> list[Cell]:
     """The cells of *attempts*, in the order of behaviour, case and system."""
     found: dict[tuple[str, str, System], list[Attempt]] = {}

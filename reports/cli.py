@@ -1,47 +1,109 @@
-"""``python -m reports build | timeline | allure | result``; exit codes as everywhere."""
+"""``python -m reports build | merge | diff | gate | timeline | allure | result``.
+
+Exit codes as everywhere.
+"""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from oracles.errors import HarnessError
+from oracles.errors import HarnessError, UsageError
+from oracles.merging import load
+from oracles.merging import merge as union
 from oracles.outcome import ExitCode
-from oracles.results import merge, read
 from reports import allure as allure_page
-from reports import summary
+from reports import changes, table, terminal, words, write
+from reports import notes as notes_file
+from reports.gate.cli import gate
+from reports.links import places
 from reports.timeline.cli import timeline
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 
 app.command()(timeline)
+app.command()(gate)
 
-RunFolders = Annotated[
-    list[Path], typer.Argument(help="folders of runs, or results files", metavar="RUN_DIR...")
+Results = Annotated[
+    list[Path],
+    typer.Argument(help="folders of runs, results files, or merged ones", metavar="RESULTS..."),
 ]
 
 
 @app.command()
 def build(
-    runs: RunFolders,
+    results: Results,
     out: Annotated[
         Path | None, typer.Option(help="where to write; default: the first run's folder")
     ] = None,
+    before: Annotated[
+        Path | None,
+        typer.Option(help="an older report.json, or results: the page says what changed since"),
+    ] = None,
+    notes: Annotated[
+        Path | None, typer.Option(help="YAML file of notes, see reports/notes.py")
+    ] = None,
+    title: Annotated[str, typer.Option(help="of the page")] = "Compatibility report",
+    evidence: Annotated[
+        str | None,
+        typer.Option(help="folder or address that holds the runs' folders, if not where they were"),
+    ] = None,
 ) -> None:
-    """Merge the results of runs; print the table, write summary.md and summary.json."""
-    found, attempts = merge(read(path) for path in runs)
-    if out is None:
-        out = runs[0] if runs[0].is_dir() else runs[0].parent
-    out.mkdir(parents=True, exist_ok=True)
-    made = summary.of(found, attempts)
-    (out / "summary.json").write_text(json.dumps(made, indent=1) + "\n")
-    (out / "summary.md").write_text(summary.markdown(made))
-    print(summary.terminal(made))
-    print(f"written: {out / 'summary.md'}, {out / 'summary.json'}")
+    """Merge the results of runs into a report: report.html, .md, .json and .csv.
+
+    Prints the table, the time per behaviour and the slowest ten attempts.
+    """
+    report = table.of(union(load(path) for path in results), title=title)
+    if notes is not None:
+        report = report.model_copy(update={"notes": notes_file.read(notes)})
+    if before is not None:
+        older = table.read(before)
+        found = changes.compare(older.entries, report.entries)
+        report = report.model_copy(update={"before": older.made, "changes": found})
+    folder = out or (results[0] if results[0].is_dir() else results[0].parent)
+    made = write.all_forms(report, folder, places=places(results), evidence=evidence)
+    print(terminal.text(report))
+    for note in report.notes:
+        if not any(words.meets(note, entry) for entry in report.entries):
+            print(f"warning: no cell is meant by the note on {note.words}", file=sys.stderr)
+    print(f"written: {', '.join(map(str, made))}")
+
+
+@app.command()
+def merge(
+    results: Results,
+    output: Annotated[Path, typer.Option("--output", "-o", help="file to write: ALL.json")],
+) -> None:
+    """Merge results of several runs, from one machine or many, into one file.
+
+    What is given twice counts once; attempts of a cell are numbered anew, in the order of the runs.
+    """
+    if output.suffix != ".json":
+        raise UsageError(f"{output}: merged results are JSON", hint="give a file.json")
+    merged = union(load(path) for path in results)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    merged.write(output)
+    machines = {(run.host.model_dump_json()) for run in merged.runs}
+    print(
+        f"{output}: {words.attempts(len(merged.attempts))} of {len(merged.runs)} runs"
+        f" on {len(machines)} kind{'' if len(machines) == 1 else 's'} of machine"
+    )
+
+
+@app.command()
+def diff(
+    a: Annotated[Path, typer.Argument(help="report.json or results", metavar="A")],
+    b: Annotated[Path, typer.Argument(help="report.json or results", metavar="B")],
+) -> None:
+    """What changed from A to B: 0 nothing, or nothing to the worse; 1 something got worse."""
+    older, newer = table.read(a), table.read(b)
+    found = changes.compare(older.entries, newer.entries)
+    print(terminal.changed(newer.model_copy(update={"changes": found}), str(a)))
+    if any(change.kind == "worse" for change in found):
+        raise typer.Exit(ExitCode.BEHAVIOURS)
 
 
 @app.command()

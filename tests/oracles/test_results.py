@@ -16,7 +16,6 @@ from oracles.results import (
     Run,
     Violation,
     cells,
-    merge,
     read,
     schema,
 )
@@ -121,20 +120,6 @@ def test_a_file_that_breaks_the_schema_is_a_usage_error(
 def test_a_folder_without_results_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no results in"):
         read(tmp_path)
-
-
-def test_several_runs_merge_and_one_given_twice_counts_once(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    first = Log(tmp_path / "a", run("r1"))
-    first.add(attempt())
-    first.finish()
-    second = Log(tmp_path / "b", run("r0", "2025-01-02T00:00:00Z"))
-    second.add(attempt(run="r0", outcome=Outcome.FAIL))
-    second.finish()
-    runs, attempts = merge([read(tmp_path / "b"), read(tmp_path / "a"), read(tmp_path / "a")])
-    assert [r.id for r in runs] == ["r1", "r0"]
-    assert [a.run for a in attempts] == ["r1", "r0"]
 
 
 def test_cells_hold_all_attempts_of_one_behaviour_on_one_system() -> None:

@@ -10,73 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from oracles.errors import HarnessError, UsageError
-from oracles.outcome import Outcome
-from oracles.results import Attempt, Host, Log, Measure, Run
 from reports import allure
-from reports.cli import app
+from reports.cli import app, main
 
 RUNNER = CliRunner()
-
-
-def run_folder(folder: Path, name: str, *attempts: tuple[str, Outcome, float, str]) -> Path:
-    folder.mkdir()
-    host = Host(cpus=2, memory=24 << 30, kernel="6.1", os="Debian")
-    log = Log(
-        folder,
-        Run(
-            id=name, versions={"muster": "0.1.0"}, host=host, seed=1, provider="kind",
-            topology="thread", command=["pytest"], started=f"2025-01-01T00:00:0{name[-1]}Z",
-        ),
-    )  # fmt: skip
-    for behaviour, outcome, seconds, scheduler in attempts:
-        log.add(
-            Attempt(
-                run=name, behaviour=behaviour, provider="kind", kubernetes="1.34.4",
-                operator="training-operator:1.8.1", scheduler=scheduler, outcome=outcome,
-                reason="" if outcome is Outcome.PASS else "3 of 8\nwere | bound",
-                duration_s=seconds, test=f"test_{behaviour}",
-                measures=[Measure(name="wait", value=seconds / 2, unit="s")],
-            )
-        )  # fmt: skip
-    log.finish()
-    return folder
-
-
-@pytest.fixture
-def two(tmp_path: Path) -> list[str]:
-    P, F = Outcome.PASS, Outcome.FAIL
-    first = run_folder(tmp_path / "a", "r1", ("G01", P, 4, "x:1"), ("S04", F, 9, "y:1"))
-    second = run_folder(tmp_path / "b", "r2", ("G01", P, 2, "x:1"), ("G01", F, 3, "x:1"))
-    return [str(first), str(second)]
-
-
-def test_build_merges_runs_into_one_table(two: list[str]) -> None:
-    done = RUNNER.invoke(app, ["build", *two])
-    assert done.exit_code == 0, done.output
-    lines = [line.split() for line in done.output.splitlines()]
-    assert "On training-operator:1.8.1, kubernetes 1.34.4, kind." in done.output
-    assert ["G01", "x:1", "2", "PASS", "2/3/4"] in lines
-    assert ["1", "FAIL"] in lines
-    assert ["S04", "y:1", "FAIL", "9"] in lines
-    assert "2 behaviours on their systems: 2 FAIL" in done.output
-
-
-def test_build_writes_markdown_and_json(two: list[str], tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    RUNNER.invoke(app, ["build", *two, "--out", str(out)])
-    text = (out / "summary.md").read_text()
-    assert (
-        "| G01 | MUST | A gang with room for all is bound as a whole | x:1 | 2 PASS, 1 FAIL |"
-        in text
-    )
-    assert "3 of 8<br>were \\| bound" in text
-    assert "| G01 | x:1 | wait | s | 3 | 1/1.5/2 |" in text
-    assert "| G02 | MUST | Below the minimum" in text
-    data = json.loads((out / "summary.json").read_text())
-    assert data["totals"]["FAIL"] == 2
-    assert [run["id"] for run in data["runs"]] == ["r1", "r2"]
-    assert data["cells"][0]["seconds"] == {"attempts": 3, "min": 2, "median": 3, "max": 4}
-    assert "G01" not in [b["behaviour"] for b in data["not_run"]]
 
 
 @pytest.mark.parametrize(
@@ -94,16 +31,33 @@ def test_result_is_the_line_that_ends_a_target(code: int, word: str, ends: int) 
     ("args", "message"),
     [
         (["build", "nowhere"], "error: no results in nowhere"),
+        (["merge", "nowhere", "-o", "all.json"], "error: no results in nowhere"),
+        (["merge", "nowhere", "-o", "all.csv"], "error: all.csv: merged results are JSON"),
+        (["diff", "nowhere", "nowhere"], "error: no results in nowhere"),
         (["nothing"], "No such command"),
         (["allure", "nowhere"], "error: no Allure results in nowhere"),
     ],
 )
-def test_usage_errors_end_with_code_2(args: list[str], message: str) -> None:
+def test_usage_errors_end_with_code_2(
+    args: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["reports", *args])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_command_is_there() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "reports", *args], capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-m", "reports", "gate", "--matrix", "no such thing", "nowhere"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 2
-    assert message in done.stderr
+    assert "error: no matrix 'no such thing'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -1,0 +1,1 @@
+"""The gate: is a run as it has to be? See ``reports.gate.judge``."""
