@@ -12,7 +12,7 @@ READY := .venv/.ready
 export UV_CACHE_DIR := $(CACHE)/uv
 export UV_PYTHON_DOWNLOADS ?= never
 
-# options for the e2e suites, e.g. make e2e ARGS="--torch 1.10.2 -k G04"
+# options for the suites, e.g. make e2e ARGS="--torch 1.10.2 -k G04"
 ARGS ?=
 
 # run a command, then say how it ended; make itself can only pass on "failed"
@@ -20,7 +20,7 @@ define verdict
 code=0; { $(1); } || code=$$?; $(PY) -m reports result $$code
 endef
 
-.PHONY: help setup e2e test unit lint smoke bench doctor report clean lock
+.PHONY: help setup e2e suites test unit lint smoke bench doctor report clean lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,19 +36,25 @@ $(READY): requirements.txt pyproject.toml
 	$(PY) -m uv pip install --quiet --python $(PY) --no-deps --editable .; \
 	touch $(READY)
 
-e2e: $(READY) ## the behaviours on a real kind cluster (sets up all it needs; cold: about 30 min)
+e2e: $(READY) ## nine behaviours on a real kind cluster (sets up all it needs; cold: half an hour)
+	@$(call verdict,$(PY) -m pytest suites -m e2e $(ARGS))
+
+suites: $(READY) ## all behaviours of the catalogue, or those of ARGS="-k G06"
 	@$(call verdict,$(PY) -m pytest suites $(ARGS))
 
 test: lint unit smoke ## what .ci/run runs: lint, unit tests, one real small cluster
 
 unit: $(READY) ## tests of the harness that need no cluster
-	@$(call verdict,$(PY) -m pytest tests -m "not smoke" -q -n 2 --dist loadfile)
+	@$(call verdict,$(PY) -m pytest tests -m "not smoke and not proof" -q -n 2 --dist loadfile)
 
 smoke: $(READY) ## one real small kind cluster
 	@$(call verdict,$(PY) -m pytest tests/smoke -m smoke -q)
 
 lint: $(READY) ## ruff, mypy, imports between rooms
 	@$(call verdict,.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports)
+
+prove: $(READY) ## breaks real systems on purpose, and shows that the harness says so (10 min)
+	@$(call verdict,$(PY) -m pytest tests/proofs -m proof -q $(ARGS))
 
 bench: $(READY) ## the figures of the README, as ratios measured in one run
 	@$(call verdict,$(PY) -m tests.bench.bench $(ARGS))

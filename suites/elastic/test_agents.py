@@ -16,12 +16,14 @@ from suites.elastic.stage import GOES_ON, Stage
 REJOINS = 90.0
 
 
+@pytest.mark.e2e
 @pytest.mark.behaviour("E05", case="agent killed")
 def test_training_goes_on_after_an_agent_was_killed(stage: Stage) -> None:
     """SIGKILL to the agent of worker 1 of 3 (minimum 2); its pod stays."""
     _survives(stage, 1, lambda: stage.kill_agent(1))
 
 
+@pytest.mark.e2e
 @pytest.mark.behaviour("E05", case="pod deleted")
 def test_training_goes_on_after_a_pod_was_deleted(stage: Stage) -> None:
     """The pod of worker 1 of 3 (minimum 2) is deleted without grace."""

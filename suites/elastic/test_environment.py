@@ -33,6 +33,7 @@ POLICIES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.e2e
 @pytest.mark.behaviour("E01")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_agents_get_exactly_the_documented_environment(

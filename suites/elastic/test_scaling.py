@@ -18,6 +18,7 @@ RESIZED = 120.0
 GONE = 60.0
 
 
+@pytest.mark.e2e
 @pytest.mark.behaviour("E03")
 def test_a_larger_world_trains_right(stage: Stage) -> None:
     """From 2 to 3 workers: ranks 0 to 2, each once, and one loss for all."""

@@ -15,6 +15,7 @@ from suites.pods import ADMISSION, HOLD
 
 
 @pytest.mark.core
+@pytest.mark.e2e
 @pytest.mark.behaviour("G01", case="TFJob")
 def test_a_tfjob_with_room_is_bound_whole(
     system: SystemUnderTest,
@@ -37,6 +38,7 @@ def test_a_tfjob_with_room_is_bound_whole(
 
 
 @pytest.mark.core
+@pytest.mark.e2e
 @pytest.mark.behaviour("G04", case="TFJob")
 def test_too_little_room_binds_nobody_then_all(
     system: SystemUnderTest,

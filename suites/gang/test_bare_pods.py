@@ -47,6 +47,7 @@ TABLE = [
     case(
         Row((gang("a", 4),), (Submit("a"), Bound(a=4), Scheduled("a"))),
         pytest.mark.behaviour("G01", case="pods"),
+        pytest.mark.e2e,
     ),
     case(
         # kubeflow/trainer#922: a job of one pod got no group and waited for ever

@@ -34,6 +34,7 @@ def tainted(kube: Kube) -> list[str]:
 
 
 @pytest.mark.core
+@pytest.mark.e2e
 @pytest.mark.behaviour("S02")
 @pytest.mark.topology("thread")
 def test_the_tainted_master_gets_no_pod_of_the_job(
@@ -64,6 +65,7 @@ def test_the_tainted_master_gets_no_pod_of_the_job(
 
 
 @pytest.mark.core
+@pytest.mark.e2e
 @pytest.mark.behaviour("S04")
 @pytest.mark.topology("thread")
 def test_the_default_scheduler_places_a_part_and_a_gang_scheduler_none(

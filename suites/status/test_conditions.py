@@ -18,6 +18,7 @@ EXCLUSIVE = (("Running", "Restarting"), ("Running", "Suspended"), ("Succeeded", 
 ORDER = ("Created", "Running", "Succeeded")
 
 
+@pytest.mark.e2e
 @pytest.mark.behaviour("T01")
 @pytest.mark.parametrize("kind", ["PyTorchJob", "TFJob"])
 def test_conditions_come_in_order(system: SystemUnderTest, ns: str, kind: str) -> None:

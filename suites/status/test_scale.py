@@ -15,6 +15,7 @@ from suites import jobs, pods
 SETTLED = 60.0
 
 
+@pytest.mark.e2e
 @pytest.mark.behaviour("T05")
 def test_selector_and_scale_agree_with_the_workers(
     system: SystemUnderTest, ns: str, expect: Expecting
