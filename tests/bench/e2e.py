@@ -20,7 +20,9 @@ def measure(rounds: int) -> list[Figure]:
     """
     del rounds
     busy, own, start = _machine_seconds(), _children_seconds(), time.monotonic()
-    code = subprocess.run([sys.executable, "-m", "pytest", "suites", "-m", "e2e"], check=False).returncode
+    code = subprocess.run(
+        [sys.executable, "-m", "pytest", "suites", "-m", "e2e"], check=False
+    ).returncode
     wall = time.monotonic() - start
     own, busy = _children_seconds() - own, _machine_seconds() - busy
     if code != 0:
