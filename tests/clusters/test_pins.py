@@ -18,7 +18,13 @@ def test_every_pin_is_whole() -> None:
     for version, pin in found.kubernetes.versions.items():
         assert re.fullmatch(r"1\.\d+\.\d+", version)
         assert _SUM.fullmatch(pin.sum)
-        assert pin.pull == f"kindest/node:v{version}"
+        if pin.tags is not None:
+            assert pin.pull == f"kindest/node:v{version}"
+            assert pins.node_pin(version).tags == pin.tags
+        else:
+            assert pin.pull is None
+            with pytest.raises(UnknownVersion, match="embedded control plane only"):
+                pins.node_pin(version)
     for name, program in found.programs.items():
         assert program.default in program.versions, name
         assert set(program.images) <= set(program.binaries), name
@@ -33,7 +39,7 @@ def test_every_pin_is_whole() -> None:
 
 def test_the_versions_that_are_promised() -> None:
     found = pins.pins()
-    assert {"1.34.4", "1.28.9"} <= set(found.kubernetes.versions)
+    assert {"1.34.4", "1.28.9", "1.36.3"} <= set(found.kubernetes.versions)
     assert found.kubernetes.default == "1.34.4"
     assert found.programs["training-operator"].default == "1.8.1"
     assert found.programs["scheduler-plugins"].default == "0.28.9"
