@@ -20,7 +20,7 @@ define verdict
 code=0; { $(1); } || code=$$?; $(PY) -m reports result $$code
 endef
 
-.PHONY: help setup e2e suites test unit lint smoke bench doctor report clean lock
+.PHONY: help setup e2e suites test unit lint smoke prove bench doctor report clean lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
