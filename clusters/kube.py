@@ -14,50 +14,47 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlencode
 
-import urllib3
-
-from clusters.errors import ApiError, ClusterError, Expired, Unreachable
+from clusters.apiserver import MANAGER, ApiServer
+from clusters.errors import ApiError, ClusterError, Expired
+from clusters.resources import (
+    DEPLOYMENTS,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    PYTORCHJOBS,
+    SERVICES,
+    TFJOBS,
+    Object,
+    Resource,
+    conditions,
+    epoch,
+)
 from clusters.streaming import LineStream
 
-Object = dict[str, Any]
+__all__ = [
+    "DEPLOYMENTS",
+    "EVENTS",
+    "MANAGER",
+    "NAMESPACES",
+    "NODES",
+    "PODS",
+    "PYTORCHJOBS",
+    "SERVICES",
+    "TFJOBS",
+    "ExecResult",
+    "Kube",
+    "Object",
+    "Resource",
+    "conditions",
+    "epoch",
+    "until_true",
+]
 
-#: field manager of everything that is applied, and label of everything that is made
-MANAGER = "muster"
 #: seconds after which a watch without a word is taken for broken: bookmarks come every minute
 SILENCE = 90.0
-
-
-@dataclass(frozen=True)
-class Resource:
-    """A kind as the API server serves it."""
-
-    api_version: str
-    plural: str
-    kind: str
-    namespaced: bool = True
-
-    def path(self, namespace: str | None = None, name: str | None = None) -> str:
-        """The URL path of the collection, or of one object."""
-        base = "/api/v1" if self.api_version == "v1" else f"/apis/{self.api_version}"
-        if self.namespaced and namespace:
-            base += f"/namespaces/{namespace}"
-        base += f"/{self.plural}"
-        return f"{base}/{name}" if name else base
-
-
-PODS = Resource("v1", "pods", "Pod")
-NODES = Resource("v1", "nodes", "Node", namespaced=False)
-SERVICES = Resource("v1", "services", "Service")
-EVENTS = Resource("v1", "events", "Event")
-NAMESPACES = Resource("v1", "namespaces", "Namespace", namespaced=False)
-DEPLOYMENTS = Resource("apps/v1", "deployments", "Deployment")
-PYTORCHJOBS = Resource("kubeflow.org/v1", "pytorchjobs", "PyTorchJob")
-TFJOBS = Resource("kubeflow.org/v1", "tfjobs", "TFJob")
 
 
 @dataclass(frozen=True)
@@ -69,96 +66,12 @@ class ExecResult:
     stderr: str
 
 
-class Kube:
-    """One API server, as one user of it. Threads may share it."""
+class Kube(ApiServer):
+    """An API server's objects, pods' logs and commands in them. Threads may share it."""
 
     def __init__(self, kubeconfig: Path, context: str | None = None) -> None:
-        # most of a second to import: commands that speak to no cluster shall not pay for it
-        from kubernetes import config
-
-        try:
-            self._client: Any = config.new_client_from_config(  # type: ignore[no-untyped-call]
-                str(kubeconfig), context=context
-            )
-        except Exception as error:  # the library checks little, so anything comes out of it
-            raise ClusterError(
-                f"no usable context {context or '(current)'} in {kubeconfig}: {error}",
-                hint=f"kubectl config get-contexts --kubeconfig {kubeconfig}",
-            ) from error
-        self.host = str(self._client.configuration.host)
-        # a pool of our own: no hidden retries, and room for a watch per thread
-        self._client.rest_client.pool_manager.connection_pool_kw["maxsize"] = 32
-        self._pool: urllib3.PoolManager = self._client.rest_client.pool_manager
+        super().__init__(kubeconfig, context)
         self._resources: dict[tuple[str, str], Resource] = {}
-
-    # requests ------------------------------------------------------------------------------
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: object = None,
-        query: dict[str, object] | None = None,
-        content_type: str = "application/json",
-        timeout: float = 30.0,
-    ) -> Any:
-        """One request; the parsed JSON answer, or text where the answer is not JSON.
-
-        Raises:
-            ApiError: the server refused (``status`` and its message).
-            Unreachable: no answer.
-        """
-        response = self._open(method, path, body, query, content_type, timeout)
-        data = _read(method, path, response)
-        if response.headers.get("content-type", "").startswith("application/json"):
-            return json.loads(data)
-        return data.decode(errors="replace")
-
-    def _open(
-        self,
-        method: str,
-        path: str,
-        body: object,
-        query: dict[str, object] | None,
-        content_type: str,
-        timeout: float,
-    ) -> urllib3.BaseHTTPResponse:
-        headers = self._headers()
-        if body is not None:
-            headers["Content-Type"] = content_type
-        url = self.host + path + (f"?{urlencode(query)}" if query else "")
-        try:
-            response = self._pool.request(
-                method,
-                url,
-                body=json.dumps(body) if body is not None else None,
-                headers=headers,
-                timeout=urllib3.Timeout(connect=5.0, read=timeout),
-                retries=False,
-                preload_content=False,
-            )
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise Unreachable(f"{method} {path}: no answer from {self.host}: {error}") from error
-        if response.status >= 400:
-            raise _api_error(method, path, response)
-        return response
-
-    def _headers(self) -> dict[str, str]:
-        headers = {"Accept": "application/json", "User-Agent": MANAGER}
-        self._client.update_params_for_auth(headers, [], ["BearerToken"], "", "", None)
-        return headers
-
-    def version(self) -> str:
-        """The server's version without the ``v``."""
-        return str(self.request("GET", "/version")["gitVersion"]).removeprefix("v")
-
-    def ready(self) -> bool:
-        """Whether the server says that it is ready; before that it may refuse who may do all."""
-        try:
-            return bool(self.request("GET", "/readyz", timeout=5.0) == "ok")
-        except (ApiError, Unreachable):
-            return False
 
     def resource(self, api_version: str, kind: str) -> Resource:
         """The resource of a kind, by discovery (cached). Raises ApiError when not served."""
@@ -288,7 +201,7 @@ class Kube:
             Unreachable: the connection broke.
         """
         query: dict[str, object] = {**_selectors(labels, fields), **_watching(since, timeout)}
-        response = self._open("GET", what.path(namespace), None, query, "", timeout + 5)
+        response = self.open("GET", what.path(namespace), None, query, "", timeout + 5)
         stream = LineStream(response, what.plural)
         try:
             for lines in stream:
@@ -304,7 +217,7 @@ class Kube:
 
     def list_raw(self, what: Resource, *, timeout: float = 30.0) -> bytes:
         """All objects of a kind in all namespaces, as the server sent them."""
-        response = self._open("GET", what.path(), None, None, "", timeout)
+        response = self.open("GET", what.path(), None, None, "", timeout)
         data = response.data
         response.release_conn()
         return data
@@ -316,7 +229,7 @@ class Kube:
         was heard for SILENCE seconds counts as broken.
         """
         query = _watching(since, timeout)
-        return LineStream(self._open("GET", what.path(), None, query, "", SILENCE), what.plural)
+        return LineStream(self.open("GET", what.path(), None, query, "", SILENCE), what.plural)
 
     def wait[T](
         self,
@@ -385,7 +298,7 @@ class Kube:
         if container:
             query.append(("container", container))
         what = f"exec of {command[0]} in {namespace}/{pod}"
-        return podexec.run(self._client, self.host + path, query, self._headers(), what, timeout)
+        return podexec.run(self.client, self.host + path, query, self.headers(), what, timeout)
 
 
 def _selectors(labels: str, fields: str) -> dict[str, object]:
@@ -411,37 +324,6 @@ def _watch_error(what: Resource, status: Object) -> ApiError:
     if status.get("code") == 410:
         return Expired(text)
     return ApiError(text, status=int(status.get("code") or 500))
-
-
-def _read(method: str, path: str, response: urllib3.BaseHTTPResponse) -> bytes:
-    """The whole answer. Raises Unreachable when it ends too early."""
-    try:
-        data = response.data
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        response.close()
-        raise Unreachable(f"{method} {path}: the answer broke off: {error}") from error
-    response.release_conn()
-    return data
-
-
-def _api_error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiError:
-    data = _read(method, path, response)
-    try:
-        message = str(json.loads(data)["message"])
-    except (ValueError, KeyError, TypeError):  # not a Status: a proxy's answer, or a plain text
-        message = data[:300].decode(errors="replace").strip()
-    kind = Expired if response.status == 410 else ApiError
-    return kind(f"{method} {path}: {response.status} {message}", status=response.status)
-
-
-def conditions(item: Object) -> dict[str, str]:
-    """Condition type -> status (``True``, ``False``, ``Unknown``) of any object."""
-    return {c["type"]: c["status"] for c in item.get("status", {}).get("conditions") or []}
-
-
-def epoch(timestamp: str) -> float:
-    """Seconds since 1970 of a timestamp as the API writes them."""
-    return datetime.fromisoformat(timestamp).timestamp()
 
 
 def until_true(check: Callable[[], bool], *, deadline: float, why: str, every: float = 0.5) -> None:

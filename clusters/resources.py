@@ -1,0 +1,47 @@
+"""Kinds as an API server serves them, and what all objects have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A kind as the API server serves it."""
+
+    api_version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    def path(self, namespace: str | None = None, name: str | None = None) -> str:
+        """The URL path of the collection, or of one object."""
+        base = "/api/v1" if self.api_version == "v1" else f"/apis/{self.api_version}"
+        if self.namespaced and namespace:
+            base += f"/namespaces/{namespace}"
+        base += f"/{self.plural}"
+        return f"{base}/{name}" if name else base
+
+
+PODS = Resource("v1", "pods", "Pod")
+NODES = Resource("v1", "nodes", "Node", namespaced=False)
+SERVICES = Resource("v1", "services", "Service")
+EVENTS = Resource("v1", "events", "Event")
+NAMESPACES = Resource("v1", "namespaces", "Namespace", namespaced=False)
+DEPLOYMENTS = Resource("apps/v1", "deployments", "Deployment")
+PYTORCHJOBS = Resource("kubeflow.org/v1", "pytorchjobs", "PyTorchJob")
+TFJOBS = Resource("kubeflow.org/v1", "tfjobs", "TFJob")
+
+
+def conditions(item: Object) -> dict[str, str]:
+    """Condition type -> status (``True``, ``False``, ``Unknown``) of any object."""
+    return {c["type"]: c["status"] for c in item.get("status", {}).get("conditions") or []}
+
+
+def epoch(timestamp: str) -> float:
+    """Seconds since 1970 of a timestamp as the API writes them."""
+    return datetime.fromisoformat(timestamp).timestamp()
