@@ -1,0 +1,167 @@
+"""What an experiment means, from chaostoolkit's journal, the activities' own notes, the history.
+
+chaostoolkit's own verdict will not do: an action that fails still ends ``completed``, not deviated;
+checks of the hypothesis that failed in between do not count when the last one holds; and rollbacks
+that failed do not count at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaos.activities import FILE, SKIPPED
+from oracles import judging, telling
+from oracles.outcome import Outcome, combine
+from oracles.reading import History, HistoryError
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an experiment means.
+
+    Attributes:
+        reasons: a line for each thing that is not as it should be.
+        measures: what activities found out, by their names: seconds, world sizes.
+    """
+
+    outcome: Outcome
+    reasons: tuple[str, ...] = ()
+    measures: Mapping[str, float] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """For a terminal."""
+        return "\n  ".join([self.outcome.value, *self.reasons])
+
+    def as_json(self) -> dict[str, Any]:
+        """For a journal."""
+        return {
+            "outcome": self.outcome.value,
+            "reasons": list(self.reasons),
+            "measures": dict(self.measures),
+        }
+
+    def and_also(self, other: Verdict) -> Verdict:
+        """Both together."""
+        return Verdict(
+            combine([self.outcome, other.outcome]),
+            (*self.reasons, *other.reasons),
+            {**self.measures, **other.measures},
+        )
+
+
+def notes_of(folder: Path) -> list[dict[str, Any]]:
+    """What the activities wrote down; a last line that was cut off is left out."""
+    path = folder / FILE
+    found = []
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def of_journal(journal: Mapping[str, Any], notes: Sequence[Mapping[str, Any]]) -> Verdict:
+    """From chaostoolkit's journal and the activities' notes.
+
+    Args:
+        notes: lines of ``activities.jsonl``, in their order.
+    """
+    found = [
+        (Outcome(note["outcome"]), str(note["reason"]))
+        for note in notes
+        if note["outcome"] not in (Outcome.PASS, SKIPPED)
+    ]
+    found += list(_of_states(journal, noted=bool(found)))
+    reasons = tuple(dict.fromkeys(reason for _, reason in found))
+    outcomes = {outcome for outcome, _ in found}
+    if outcomes == {Outcome.NOT_APPLICABLE}:
+        return Verdict(Outcome.NOT_APPLICABLE, reasons)
+    outcomes.discard(Outcome.NOT_APPLICABLE)
+    return Verdict(combine(outcomes or {Outcome.PASS}), reasons, _measures(journal))
+
+
+def _of_states(journal: Mapping[str, Any], *, noted: bool) -> Iterator[tuple[Outcome, str]]:
+    """*noted*: an activity of ours has said what went wrong, and what that means."""
+    states = journal.get("steady_states") or {}
+    before, after = states.get("before") or {}, states.get("after") or {}
+    runs, rollbacks = journal.get("run") or [], journal.get("rollbacks") or []
+    unsure = Outcome.INCONCLUSIVE
+    if journal.get("status") == "interrupted":
+        yield unsure, "it was interrupted before its end"
+    if before and not before.get("steady_state_met"):
+        yield unsure, f"nothing was done: before it, {_unmet(before)} did not hold"
+    elif not runs:
+        yield unsure, "no activity of its method was run"
+    elif not after and not noted:
+        yield unsure, "its hypothesis was not looked at afterwards"
+    for item in runs:
+        if item.get("status") != "succeeded" and not noted:
+            yield unsure, f"{_name(item)} {item.get('status')}: {_why(item)}"
+    for item in states.get("during") or []:
+        if not item.get("steady_state_met"):
+            yield Outcome.FAIL, f"while it went on, {_unmet(item)} did not hold"
+    if after and not after.get("steady_state_met") and not noted:
+        yield Outcome.FAIL, f"after it, {_unmet(after)} does not hold"
+    for item in rollbacks:
+        if item.get("status") != "succeeded":
+            yield unsure, f"rollback {_name(item)} {item.get('status')}: {_why(item)}"
+    if not rollbacks:
+        yield unsure, "its rollbacks were not done"
+
+
+def of_history(path: Path) -> Verdict:
+    """From what all invariants say of a history."""
+    try:
+        history = History(path)
+        facts = history.header.facts
+        judgement = judging.judge(history.events(), facts=facts)
+    except HistoryError as error:
+        return Verdict(Outcome.INCONCLUSIVE, (str(error),))
+    if isinstance(facts.get("versions"), dict):
+        judgement = judgement.but_known(facts["versions"], case="")
+    outcome = judgement.outcome
+    if history.damaged and outcome is not Outcome.FAIL:
+        outcome = Outcome.INCONCLUSIVE
+    if outcome is Outcome.PASS:
+        return Verdict(outcome)
+    return Verdict(outcome, (telling.text(path, judgement, history.damage),))
+
+
+def of_run(journal: Mapping[str, Any], folder: Path, *, history: Path | None = None) -> Verdict:
+    """From all that a run left in its folder."""
+    verdict = of_journal(journal, notes_of(folder))
+    if verdict.outcome is Outcome.NOT_APPLICABLE or history is None or not history.exists():
+        return verdict
+    return verdict.and_also(of_history(history))
+
+
+def _measures(journal: Mapping[str, Any]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for item in journal.get("run") or []:
+        output, name = item.get("output"), _name(item)
+        if isinstance(output, dict) and isinstance(output.get("after"), int | float):
+            found[f"{name}: after"] = float(output["after"])
+        if isinstance(output, dict) and isinstance(output.get("world"), int | float):
+            found[f"{name}: world"] = float(output["world"])
+    return found
+
+
+def _unmet(state: Mapping[str, Any]) -> str:
+    for probe in state.get("probes") or []:
+        if not probe.get("tolerance_met") or probe.get("status") != "succeeded":
+            return f"{_name(probe)!r} ({_why(probe) or probe.get('output')})"
+    return "the hypothesis"
+
+
+def _name(item: Mapping[str, Any]) -> str:
+    return str((item.get("activity") or {}).get("name", "an activity"))
+
+
+def _why(item: Mapping[str, Any]) -> str:
+    lines = item.get("exception") or []
+    return str(lines[-1]).strip() if lines else ""

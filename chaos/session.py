@@ -1,0 +1,172 @@
+"""What an experiment's activities work on: a cluster with its systems, a namespace, an injector.
+
+chaostoolkit calls plain functions with the arguments of a YAML file, so there is one session per
+process; :mod:`chaos.control` opens and closes it.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from chaos.aim import Stream
+from chaos.errors import FaultError
+from chaos.faults.api import ThroughProxy
+from chaos.faults.base import Fault
+from chaos.injecting import Injector
+from chaos.site import Site
+from clusters.kube import Kube
+from clusters.providers import provider
+from fixtures.systems import registry
+from fixtures.systems.protocols import GangScheduler, Operator
+from oracles.errors import HarnessError, UsageError
+from oracles.recorder import Notes, Remote
+from oracles.strict import Strict, problems
+
+#: environment variable with the path of a :class:`Handover`
+VARIABLE = "MUSTER_SESSION"
+
+
+class Handover(Strict):
+    """What a process needs to know to work on a cluster that another one looks after.
+
+    Attributes:
+        operator, scheduler: as on the command line.
+        torch: version of the runtime that jobs train with; "" for none.
+        folder: where to write what was done.
+        history, desk: the cluster's history, and where its recorder is told of things.
+        shared: whether other tests use the cluster too: then faults are noted as the namespace's.
+    """
+
+    cluster: str
+    provider: str
+    operator: str
+    scheduler: str
+    namespace: str
+    folder: str
+    history: str = ""
+    desk: str = ""
+    torch: str = ""
+    seed: int = 0
+    owned: tuple[str, ...] = ()
+    shared: bool = True
+
+    @classmethod
+    def read(cls, path: Path) -> Handover:
+        """From a file. Raises UsageError."""
+        try:
+            return cls.model_validate_json(path.read_text())
+        except OSError as error:
+            raise UsageError(f"{VARIABLE}: no readable {path}: {error.strerror}") from error
+        except ValidationError as error:
+            raise UsageError(f"{path} is no handover:\n{problems(error)}") from error
+
+
+@dataclass
+class Session:
+    """See the module.
+
+    Attributes:
+        labels: faults that can be mended by a word of the experiment.
+        since: when the last fault was proven, in seconds since 1970; 0: none was yet.
+        failed: what the first activity that failed said.
+    """
+
+    handover: Handover
+    site: Site
+    operator: Operator
+    scheduler: GangScheduler
+    notes: Notes | None
+    injector: Injector
+    stream: Stream | None
+    rng: random.Random
+    labels: dict[str, Fault] = field(default_factory=dict)
+    routes: dict[str, ThroughProxy] = field(default_factory=dict)
+    since: float = 0.0
+    failed: str = ""
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    @property
+    def kube(self) -> Kube:
+        """The cluster's API."""
+        return self.site.kube
+
+    @property
+    def namespace(self) -> str:
+        """Where jobs are submitted."""
+        return self.handover.namespace
+
+    @property
+    def folder(self) -> Path:
+        """Where what was done is written."""
+        return Path(self.handover.folder)
+
+    def close(self) -> None:
+        """Mend everything. Raises NotMended."""
+        self.injector.close()
+
+
+_current: Session | None = None
+
+
+def current() -> Session:
+    """The session of this process. Raises FaultError when there is none."""
+    if _current is None:
+        raise FaultError(
+            "no cluster is at hand: the experiment lacks the control `chaos.control`, or opening"
+            " the session failed",
+        )
+    return _current
+
+
+def use(session: Session | None) -> None:
+    """Make it the session of this process."""
+    global _current
+    _current = session
+
+
+def open_session(handover: Handover, notes: Notes | None = None) -> Session:
+    """Make a session of what was handed over.
+
+    Raises:
+        HarnessError: the cluster is not there.
+    """
+    where = provider(handover.provider)
+    site = Site(where.get(handover.cluster), where)
+    if notes is None and handover.desk:
+        notes = Remote(Path(handover.desk))
+    operator = registry.operator(handover.operator)
+    scheduler = registry.scheduler(handover.scheduler)
+    space = handover.namespace if handover.shared else ""
+
+    def note(type: str, kind: str, about: Mapping[str, Any]) -> None:
+        if notes is not None:
+            notes.fault(type, kind, namespace=space, about=about)
+
+    injector = Injector(site, owned=handover.owned, note=note)
+    history = Path(handover.history) if handover.history else None
+    return Session(
+        handover, site, operator, scheduler, notes, injector,
+        Stream(history) if history is not None and history.exists() else None,
+        random.Random(f"{handover.seed}:{handover.namespace}"),
+    )  # fmt: skip
+
+
+def stream() -> Stream:
+    """The history of the session's cluster. Raises HarnessError when nothing is recorded."""
+    found = current().stream
+    if found is None:
+        raise HarnessError("nothing is recorded of this cluster, so no moment can be seen")
+    return found
+
+
+def since_fault() -> float:
+    """When the last fault was proven; now, when there was none."""
+    return current().since or time.time()

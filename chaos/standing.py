@@ -1,0 +1,175 @@
+"""A cluster with its systems, a namespace and a recorder, for commands outside of pytest."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos import undo
+from chaos.session import Handover, Session, open_session
+from chaos.site import Site
+from clusters import cache
+from clusters.cluster import Cluster
+from clusters.errors import ClusterError, WaitTimeout
+from clusters.kube import NAMESPACES, PODS, Kube, Resource
+from clusters.providers import provider
+from fixtures.systems import registry
+from fixtures.workloads.template import LABEL_RUN
+from oracles.errors import UsageError
+from oracles.recorder import Desk, Kind, Recorder
+
+OPERATOR, SCHEDULER, TORCH = "training-operator", "coscheduling", "2.8.0"
+#: seconds until a namespace can be used, and until its pods are gone
+USABLE, GONE = 30.0, 60.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a command was asked for.
+
+    Attributes:
+        cluster: name, or ``existing:CONTEXT``; "" for the one that is up.
+        folder: below which results are written.
+        owned: see :mod:`chaos.safety`.
+    """
+
+    cluster: str = ""
+    operator: str = OPERATOR
+    scheduler: str = SCHEDULER
+    torch: str = TORCH
+    seed: int = 0
+    folder: Path = Path("out")
+    owned: Collection[str] = ()
+
+
+@contextmanager
+def from_environment(title: str) -> Iterator[Session]:
+    """A session as the environment says; see :mod:`chaos.control`."""
+    asked = Asked(
+        cluster=os.environ.get("MUSTER_CLUSTER", ""),
+        operator=os.environ.get("MUSTER_OPERATOR", OPERATOR),
+        scheduler=os.environ.get("MUSTER_SCHEDULER", SCHEDULER),
+        torch=os.environ.get("MUSTER_TORCH", TORCH),
+        seed=int(os.environ.get("MUSTER_SEED", "0")),
+        owned=tuple(filter(None, [os.environ.get("MUSTER_I_OWN_THIS_CLUSTER")])),
+    )
+    with standing(asked, title) as (handover, recorder):
+        yield open_session(handover, recorder)
+
+
+@contextmanager
+def standing(asked: Asked, title: str) -> Iterator[tuple[Handover, Recorder]]:
+    """A namespace of a cluster that is up, recorded until the end; all of it is removed again.
+
+    What others left broken in the cluster is mended first.
+
+    Raises:
+        UsageError: which cluster?
+        HarnessError: it is not in order.
+    """
+    cluster = _cluster(asked)
+    operator = registry.operator(asked.operator)
+    scheduler = registry.scheduler(asked.scheduler)
+    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-")
+    folder = asked.folder / f"chaos-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    folder = folder.resolve()
+    with cache.lock("host"):  # nobody else's tests run while we break things
+        folder.mkdir(parents=True)
+        kinds = [Kind(r.api_version, r.kind) for r in operator.jobs.values()]
+        if (group := scheduler.group_resource()) is not None:
+            kinds.append(Kind(group.api_version, group.kind))
+        facts = {
+            "provider": cluster.provider,
+            "kubernetes": cluster.kubernetes,
+            "topology": cluster.topology.name,
+            "operator": f"{operator.name}:{operator.version}",
+            "scheduler": f"{scheduler.name}:{scheduler.version}",
+            "framework": f"torch:{asked.torch}" if asked.torch else "",
+            "versions": {
+                "kubernetes": cluster.kubernetes,
+                operator.name: operator.version,
+                scheduler.name: scheduler.version,
+                **({"torch": asked.torch} if asked.torch else {}),
+            },
+        }
+        recorder = Recorder(
+            Kube(cluster.kubeconfig, cluster.context), folder / "history.jsonl",
+            run=folder.name, cluster=cluster.name, facts=facts, kinds=kinds,
+            progress=cluster.shared,
+        ).start()  # fmt: skip
+        desk = Desk(recorder, folder / "desk")
+        namespace = make_namespace(cluster, words or "chaos", folder.name)
+        try:
+            yield (
+                Handover(
+                    cluster=cluster.name,
+                    provider=cluster.provider, operator=asked.operator, scheduler=asked.scheduler,
+                    namespace=namespace, folder=str(folder), history=str(recorder.path),
+                    desk=str(desk.path), torch=asked.torch, seed=asked.seed,
+                    owned=tuple(asked.owned), shared=False,
+                ),
+                recorder,
+            )  # fmt: skip
+        finally:
+            remove_namespace(cluster, namespace)
+            recorder.settle()
+            desk.close()
+            recorder.stop()
+
+
+def _cluster(asked: Asked) -> Cluster:
+    if asked.cluster.startswith("existing:"):
+        where = provider(asked.cluster)
+        cluster = where.get(asked.cluster)
+    else:
+        where = provider("kind")
+        up = where.names()
+        if not asked.cluster and len(up) != 1:
+            raise UsageError(
+                f"which cluster? {len(up)} are up",
+                hint=f"name one of {', '.join(up)}" if up else "python -m clusters up makes one",
+            )
+        name = asked.cluster or up[0]
+        look = getattr(where, "describe", where.get)
+        undo.mend(Site(look(name), where))
+        cluster = where.get(name)
+    undo.mend(Site(cluster, where))
+    return cluster
+
+
+def make_namespace(cluster: Cluster, stem: str, run: str) -> str:
+    """A namespace of ours, that can be used; its name."""
+    name = f"{stem}-{secrets.token_hex(3)}"
+    meta = {"name": name, "labels": {LABEL_RUN: run, "app.kubernetes.io/managed-by": "muster"}}
+    cluster.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    cluster.kube.wait(
+        Resource("v1", "serviceaccounts", "ServiceAccount"), lambda found: True if found else None,
+        namespace=name, fields="metadata.name=default", deadline=USABLE,
+        why=f"service account of namespace {name}",
+    )  # fmt: skip
+    return name
+
+
+def remove_namespace(cluster: Cluster, name: str) -> None:
+    """Delete it, and wait until its pods are gone; by force, if they do not go."""
+    kube = cluster.kube
+    kube.delete(NAMESPACES, name)
+    for grace in (1, 0):
+        try:
+            kube.request("DELETE", PODS.path(name), body={"gracePeriodSeconds": grace})
+            kube.wait(
+                PODS, lambda pods: None if pods else True, namespace=name, deadline=GONE,
+                why=f"pods of {name} gone",
+            )  # fmt: skip
+            return
+        except WaitTimeout:
+            if grace == 0:
+                raise
+        except ClusterError:
+            return
