@@ -20,10 +20,12 @@ class Promise(StrEnum):
     LATE_GROUP = "pods may be there before their group object"
     NEW_MINIMUM = "a group's minimum may be changed while it waits"
     SURPLUS = "pods beyond the minimum may come later"
+    FITS = "a gang is admitted only when the nodes have a place for each of its pods"
     PREEMPTION = "a gang of higher priority takes the room of others"
     ROLE_PRIORITY = "priority among the pods of one gang"
     ONE_NODE = "the pods of a gang share a node when they fit"
     QUEUES = "queues with shares"
+    RECLAIM = "a queue takes back what it has lent"
 
 
 _NOT: dict[str, dict[Promise, str]] = {
@@ -35,6 +37,8 @@ _NOT: dict[str, dict[Promise, str]] = {
     "kueue": {
         Promise.GROUP_OBJECT: "it makes a Workload from what the pods say of their group",
         Promise.LATE_GROUP: "it makes a Workload from what the pods say of their group",
+        Promise.FITS: "it compares sums with a quota, and leaves the placing to the default"
+        " scheduler (kueue.sigs.k8s.io, Overview)",
         Promise.NEW_MINIMUM: "all pods that a group names are admitted, there is no minimum"
         " (kueue.sigs.k8s.io, Run Plain Pods)",
         Promise.SURPLUS: "all pods that a group names are admitted, there is no minimum"
@@ -45,13 +49,22 @@ _NOT: dict[str, dict[Promise, str]] = {
     "volcano": {
         Promise.LATE_GROUP: "its webhook refuses a pod whose group is not there"
         " (pkg/webhooks/admission/pods/validate)",
+        Promise.RECLAIM: "upstream's configuration neither preempts nor reclaims"
+        " (installer/volcano-development.yaml)",
         Promise.PREEMPTION: "upstream's configuration neither preempts nor reclaims"
         " (installer/volcano-development.yaml)",
-        Promise.ONE_NODE: "upstream's configuration has no binpack"
-        " (installer/volcano-development.yaml)",
+        Promise.ONE_NODE: "its plugin binpack prefers nodes that are in use, and promises none",
+    },
+    "native": {
+        Promise.NEW_MINIMUM: "minCount is immutable in v1alpha2 (kubernetes.io, PodGroup API)",
+        Promise.PREEMPTION: "preemption of gangs is behind a gate of its own,"
+        " WorkloadAwarePreemption (KEP-5710)",
+        Promise.ONE_NODE: "it scores nodes as the default scheduler does",
+        Promise.QUEUES: "it has no queues",
     },
     "default": {
         Promise.GANGS: "it places pod by pod",
+        Promise.FITS: "it places pod by pod",
         Promise.PREEMPTION: "it preempts pods and knows no gangs",
         Promise.QUEUES: "it has no queues",
     },
@@ -63,6 +76,12 @@ def require(scheduler: GangScheduler, *promises: Promise) -> None:
     for promise in promises:
         if (reason := why_not(scheduler.name, promise)) is not None:
             raise NotApplicable(f"{scheduler.name} does not promise {promise}: {reason}")
+
+
+def require_gang_jobs(scheduler: GangScheduler) -> None:
+    """Raise NotApplicable where the jobs of an operator are no gangs."""
+    if not scheduler.gang_jobs:
+        raise NotApplicable(f"under {scheduler.name} an operator's jobs are no gangs")
 
 
 def why_not(scheduler: str, promise: Promise) -> str | None:
