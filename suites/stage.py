@@ -1,6 +1,7 @@
 """A test's room: blockers in it, gangs of bare pods, and what the watch says of them.
 
-The steps of :mod:`suites.steps` are played on it.
+The steps of :mod:`suites.steps` are played on it. Blockers go to the default scheduler, and where
+pods of a namespace wait in a queue, through it like all others.
 """
 
 from __future__ import annotations
@@ -83,6 +84,8 @@ class Stage:
     expect: Expecting
     measure: Measuring
     undo: ExitStack
+    #: seconds within which what has room is bound
+    admission: float = ADMISSION
     gangs: dict[str, Gang] = field(default_factory=dict)
     #: which gang is meant by ``winner`` and ``loser``
     names: dict[str, str] = field(default_factory=dict)
@@ -235,13 +238,13 @@ class Stage:
         what: str,
         until: Callable[[list[Object]], bool | None],
         *,
-        deadline: float = ADMISSION,
+        deadline: float | None = None,
     ) -> None:
         """Wait for what the behaviour promises of the pods of the namespace."""
         with self.expect(what):
             self.kube.wait(
                 PODS, lambda found: True if until(found) else None,
-                namespace=self.ns, deadline=deadline, why=what,
+                namespace=self.ns, deadline=deadline or self.admission, why=what,
             )  # fmt: skip
 
     def wait_counts(self, wanted: Mapping[str, int]) -> None:

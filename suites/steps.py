@@ -306,7 +306,7 @@ class Scheduled:
 
         with stage.expect(f"group {self.gang} is reported as scheduled"):
             stage.kube.wait(
-                what, admitted, namespace=stage.ns, deadline=ADMISSION,
+                what, admitted, namespace=stage.ns, deadline=stage.admission,
                 fields=f"metadata.name={self.gang}", why=f"group {self.gang} scheduled",
             )  # fmt: skip
 

@@ -10,7 +10,7 @@ from clusters.kube import PODS
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.workloads import tfjob
-from suites import jobs, pods
+from suites import jobs, pods, promises
 from suites.pods import ADMISSION, HOLD
 
 
@@ -24,6 +24,7 @@ def test_a_tfjob_with_room_is_bound_whole(
     expect: Expecting,
 ) -> None:
     """One parameter server and 7 GPU workers on 8 GPUs; the operator makes the group."""
+    promises.require_gang_jobs(system.scheduler)
     gpus(7)
     kube, scheduler = system.cluster.kube, system.scheduler
     group = scheduler.group_resource()
@@ -48,6 +49,7 @@ def test_too_little_room_binds_nobody_then_all(
     measure: Measuring,
 ) -> None:
     """Two of 8 GPUs are taken, the gang wants 7: nobody is bound until they are free."""
+    promises.require_gang_jobs(system.scheduler)
     gpus(8)
     kube = system.cluster.kube
     blockers = pods.block_gpus(kube, ns, 2)

@@ -52,6 +52,8 @@ def test_no_role_is_bound_without_the_others(
     system: SystemUnderTest, ns: str, kind: str, role: str, expect: Expecting
 ) -> None:
     """The pods of one role fit nowhere, so those of the others have to wait, and be counted."""
+    promises.require_gang_jobs(system.scheduler)
+    promises.require(system.scheduler, Promise.FITS)
     kube, scheduler = system.cluster.kube, system.scheduler
     _, field, job = _jobs()[kind]
     job["spec"][field][role]["template"]["spec"]["nodeSelector"] = NOWHERE
@@ -71,6 +73,7 @@ def test_a_job_whose_minimum_is_lowered_runs(
     system: SystemUnderTest, ns: str, gpus: Callable[[int], int], expect: Expecting
 ) -> None:
     """The minimum is given by the job's scheduling policy, and is more than its pods."""
+    promises.require_gang_jobs(system.scheduler)
     promises.require(system.scheduler, Promise.NEW_MINIMUM)
     gpus(2)
     kube = system.cluster.kube
@@ -136,6 +139,11 @@ def _elastic(workers: int, low: int, run_policy: Object | None = None) -> Object
     return elastic_program_job("elastic", workers=workers, low=low, high=4, run_policy=run_policy)
 
 
+def _require_elastic(system: SystemUnderTest) -> None:
+    promises.require_gang_jobs(system.scheduler)
+    promises.require(system.scheduler, Promise.SURPLUS)
+
+
 def _follows(system: SystemUnderTest, ns: str, minimum: int, why: str) -> None:
     """kubeflow/trainer#1515: the operator asks for all workers, whatever the policy says."""
     groups.asks_for(system, ns, minimum, deadline=FOLLOWS, why=why)
@@ -146,6 +154,7 @@ def test_the_group_of_an_elastic_job_asks_for_the_policys_minimum(
     system: SystemUnderTest, ns: str
 ) -> None:
     """Three workers, of which two are enough."""
+    _require_elastic(system)
     system.cluster.kube.create(_elastic(3, 2), namespace=ns)
     _follows(system, ns, 2, "an elastic job of 3 workers and minReplicas 2")
 
@@ -155,6 +164,7 @@ def test_the_minimum_stays_when_an_elastic_job_is_rescaled(
     system: SystemUnderTest, ns: str
 ) -> None:
     """From two workers, which is its minimum, to four."""
+    _require_elastic(system)
     kube = system.cluster.kube
     kube.create(_elastic(2, 2), namespace=ns)
     _follows(system, ns, 2, "an elastic job of 2 workers and minReplicas 2")
@@ -170,7 +180,7 @@ def test_the_group_follows_a_minimum_that_is_given(system: SystemUnderTest, ns: 
     def policy(minimum: int) -> Object:
         return {"schedulingPolicy": {"minAvailable": minimum}}
 
-    promises.require(system.scheduler, Promise.GROUP_OBJECT)
+    _require_elastic(system)
     kube = system.cluster.kube
     kube.create(_elastic(3, 2, policy(2)), namespace=ns)
     _follows(system, ns, 2, "an elastic job of 3 workers and minAvailable 2")
@@ -197,6 +207,7 @@ def test_a_group_goes_away_once(
     system: SystemUnderTest, ns: str, kind: str, end: str, expect: Expecting, measure: Measuring
 ) -> None:
     """kubeflow/trainer#1426: after the job's end its group was made and deleted for ever."""
+    promises.require_gang_jobs(system.scheduler)
     what = system.scheduler.group_resource()
     assert what is not None
     if system.scheduler.makes_groups:

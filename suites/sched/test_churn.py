@@ -41,11 +41,13 @@ def test_a_node_never_has_more_gpus_bound_than_it_has(
     count = sum(map(len, shapes))
 
     def ended(found: list[Object]) -> bool:
-        return len([p for p in found if p["status"].get("phase") == "Succeeded"]) == count
+        return len([p for p in found if p["status"].get("phase") in pods.TERMINAL]) == count
 
     stage.wait(f"all {count} pods run to their end", ended, deadline=ALL_DONE)
     most = most_bound(stage.kube, running, since, have)
     stage.measure("most GPUs bound at once", sum(most.values()), "1")
+    failed = [p for p in stage.kube.find(PODS, stage.ns) if p["status"]["phase"] == "Failed"]
+    assert not failed, f"refused or failed on their nodes: {pods.names(failed)}"
     assert sum(most.values()) > sum(have.values()) // 2, f"there was no churn: at most {most}"
 
 

@@ -11,6 +11,7 @@ from clusters.cluster import Capability, ClusterProvider
 from clusters.kube import NODES, Kube, Object, conditions
 from clusters.topology import GPU
 from fixtures.plugin.given import Expecting
+from suites import promises
 from suites.promises import Promise
 from suites.stage import Stage, gang, gpus_by_node
 from suites.steps import SHORT, Bound, Held, Made, Row, Step, Submit, case, play
@@ -70,7 +71,7 @@ _BACK = [
         Row(
             (gang("a", 5),),
             (Cordon((1,)), Submit("a"), Made("a", 5), Held(SHORT, a=0), Uncordon(), Bound(a=5)),
-            needs=(Promise.GANGS,),
+            needs=(Promise.GANGS, Promise.FITS),
         ),
         pytest.mark.behaviour("S08", case="one of two nodes cordoned"),
         pytest.mark.topology("thread", "gpu-2x4"),
@@ -98,7 +99,7 @@ _BACK = [
         Row(
             (gang("a", 5),),
             (TakeGpus((1,)), Submit("a"), Made("a", 5), Held(SHORT, a=0), GiveGpus(), Bound(a=5)),
-            needs=(Promise.GANGS,),
+            needs=(Promise.GANGS, Promise.FITS),
         ),
         pytest.mark.behaviour("S08", case="GPUs of one of two nodes gone"),
         pytest.mark.topology("thread", "gpu-2x4"),
@@ -133,7 +134,7 @@ def test_a_node_that_was_lost_is_used_again(
         _wait_ready(stage.kube, name, ready=True, deadline=NOT_READY)
 
     size = stage.cluster.topology.gpus
-    gangs = stage.scheduler.group_resource() is not None
+    gangs = promises.why_not(stage.scheduler.name, Promise.FITS) is None
     waiting: tuple[Step, ...] = (Held(SHORT, a=0),) if gangs else ()
     row = Row(
         (gang("a", size),),

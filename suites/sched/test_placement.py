@@ -72,6 +72,7 @@ def test_the_default_scheduler_places_a_part_and_a_gang_scheduler_none(
     system: SystemUnderTest, ns: str, gpus: Callable[[int], int], expect: Expecting
 ) -> None:
     """With 2 of 8 GPUs taken, 6 of the 7 workers fit: the contrast, on one cluster."""
+    promises.require_gang_jobs(system.scheduler)
     gpus(8)
     kube = system.cluster.kube
     pods.block_gpus(kube, ns, 2)

@@ -75,6 +75,7 @@ def test_gangs_of_different_priority(row: Row, playing: Callable[[Row], None]) -
 @pytest.mark.behaviour("S06")
 def test_the_important_pods_of_a_job_come_first(stage: Stage, gpus: Callable[[int], int]) -> None:
     """A TFJob that may start with two of its pods: the parameter servers, not two workers."""
+    promises.require_gang_jobs(stage.scheduler)
     promises.require(stage.scheduler, Promise.ROLE_PRIORITY)
     gpus(stage.cluster.topology.gpus)
     stage.priorities("Never")
