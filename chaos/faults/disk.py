@@ -70,7 +70,9 @@ class FillVolume(Planned):
     def proof(self, *, deadline: float = 30.0) -> Proof:
         """No room is left, and another file cannot be written. Raises NotProven."""
         _, size, free = self._df()
-        said = self._run(f"echo more 2>&1 > {self._path}/{FILE}.2; rm -f {self._path}/{FILE}.2")
+        said = self._run(
+            f"head -c 4096 /dev/zero > {self._path}/{FILE}.2; rm -f {self._path}/{FILE}.2"
+        )
         if free > 0 or "No space" not in said:
             raise NotProven(f"{self.about} was filled, but {free} kB are free; writing: {said!r}")
         return Proof(

@@ -1,0 +1,178 @@
+"""Nodes and the network between them and their pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chaos.errors import NotProven
+from chaos.faults import nodes
+from chaos.faults.network import Cut, Slow, node_end, pod_end
+from chaos.injecting import Injector
+from chaos.site import Site
+from clusters.kube import NODES, PODS, Kube, Object, conditions
+from oracles.errors import NotApplicable
+
+pytestmark = pytest.mark.faults
+
+Pods = Callable[..., list[Object]]
+
+
+@pytest.fixture
+def workers(site: Site) -> list[str]:
+    """Names of the worker nodes."""
+    return sorted(n for n in site.cluster.container_names if "worker" in n)
+
+
+def test_a_node_is_off_and_comes_back(site: Site, inject: Injector, workers: list[str]) -> None:
+    proof = inject(nodes.StopNode(site, workers[1]))
+    assert "not running" in proof.evidence["a command on the node"]
+
+
+@pytest.mark.parametrize("noticed", [False, True])
+def test_a_kubelet_is_stopped(
+    site: Site, inject: Injector, workers: list[str], noticed: bool
+) -> None:
+    proof = inject(nodes.StopKubelet(site, workers[1], noticed=noticed))
+    assert proof.evidence["kubelet"] == "inactive"
+    assert proof.evidence.get("Ready") == ("Unknown" if noticed else None)
+
+
+def test_cordon(site: Site, kube: Kube, inject: Injector, workers: list[str]) -> None:
+    inject(nodes.Cordon(site, workers[0]))
+    found = kube.get(NODES, workers[0])
+    assert found is not None
+    assert found["spec"]["unschedulable"]
+
+
+def test_a_drain_evicts(
+    site: Site, kube: Kube, space: str, inject: Injector, pods: Pods, workers: list[str]
+) -> None:
+    pods("p", 2, node=workers[0])
+    proof = inject(nodes.Drain(site, workers[0], namespaces=[space]))
+    assert proof.evidence["evicted"] == f"{space}/p-0, {space}/p-1"
+    assert kube.find(PODS, space) == []
+
+
+@pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
+def test_a_taint(
+    site: Site, kube: Kube, space: str, inject: Injector, pods: Pods, workers: list[str],
+    effect: str,
+) -> None:  # fmt: skip
+    pods("p", 1, node=workers[0])
+    inject(nodes.Taint(site, workers[0], effect))
+    if effect == "NoExecute":
+        kube.wait(
+            PODS, lambda found: None if found else True, namespace=space, deadline=30,
+            why="the pod is ended",
+        )  # fmt: skip
+
+
+def test_gpus_are_taken(site: Site, kube: Kube, inject: Injector, workers: list[str]) -> None:
+    proof = inject(nodes.TakeGpus(site, workers[0], left=1))
+    assert proof.evidence == {"GPUs before": "4", "GPUs now": "1"}
+
+
+# network -----------------------------------------------------------------------------------
+
+
+def reaches(kube: Kube, space: str, source: str, target: str) -> bool:
+    """Whether a datagram's sender learns of a closed port: it went there, and the answer back."""
+    found = kube.get(PODS, target, space)
+    assert found is not None
+    script = f"exec 3<>/dev/tcp/{found['status']['podIP']}/9 && echo open"
+    done = kube.exec(space, source, ["timeout", "3", "bash", "-c", script])
+    return "refused" in done.stderr or "open" in done.stdout
+
+
+def beat(kube: Kube, space: str, source: str, target: str) -> None:
+    """Let a pod send to another one, five times a second."""
+    found = kube.get(PODS, target, space)
+    assert found is not None
+    send = f"while :; do echo x >/dev/udp/{found['status']['podIP']}/9; sleep 0.2; done"
+    kube.exec(space, source, ["bash", "-c", f"({send}) </dev/null &>/dev/null &"])
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_two_pods_are_cut_off_from_each_other(
+    site: Site, kube: Kube, space: str, inject: Injector, pods: Pods, workers: list[str],
+    same: bool,
+) -> None:  # fmt: skip
+    pods("a", 1, node=workers[0])
+    pods("b", 1, node=workers[0 if same else 1])
+    pods("c", 1, node=workers[1])
+    assert reaches(kube, space, "a-0", "b-0")
+    beat(kube, space, "a-0", "b-0")
+    fault = Cut(site, pod_end(site, space, "a-0"), pod_end(site, space, "b-0"))
+    proof = inject(fault)
+    assert int(proof.evidence["packets dropped"]) > 0
+    assert not reaches(kube, space, "a-0", "b-0")
+    assert not reaches(kube, space, "b-0", "a-0")
+    assert reaches(kube, space, "a-0", "c-0"), "others are reached"
+    inject.recover(fault)
+    assert reaches(kube, space, "a-0", "b-0")
+
+
+def test_pods_that_do_not_talk_are_not_proven_to_be_cut(
+    site: Site, space: str, inject: Injector, pods: Pods
+) -> None:
+    pods("p", 2)
+    fault = Cut(site, pod_end(site, space, "p-0"), pod_end(site, space, "p-1"))
+    fault_proof = fault.proof
+    fault.proof = lambda deadline=2.0: fault_proof(deadline=2)  # type: ignore[method-assign]
+    with pytest.raises(NotProven, match="nothing was dropped"):
+        inject(fault)
+
+
+def test_some_packets_are_lost(
+    site: Site, kube: Kube, space: str, inject: Injector, pods: Pods
+) -> None:
+    pods("p", 2)
+    beat(kube, space, "p-0", "p-1")
+    ends = pod_end(site, space, "p-0"), pod_end(site, space, "p-1")
+    proof = inject(Cut(site, *ends, loss=0.5))
+    assert int(proof.evidence["packets dropped"]) > 0
+
+
+def test_two_nodes_are_cut_off_from_each_other(
+    site: Site, kube: Kube, space: str, inject: Injector, pods: Pods, workers: list[str]
+) -> None:
+    pods("a", 1, node=workers[0])
+    pods("b", 1, node=workers[1])
+    beat(kube, space, "a-0", "b-0")
+    inject(Cut(site, node_end(site, workers[0]), node_end(site, workers[1])))
+    assert not reaches(kube, space, "a-0", "b-0")
+
+
+def test_a_node_without_its_control_plane_is_lost(
+    site: Site, kube: Kube, inject: Injector, workers: list[str]
+) -> None:
+    plane = site.control_plane()
+    proof = inject(Cut(site, node_end(site, workers[1]), node_end(site, plane)))
+    assert int(proof.evidence["packets dropped"]) > 0
+    kube.wait(
+        NODES,
+        lambda found: True if found and conditions(found[0])["Ready"] != "True" else None,
+        fields=f"metadata.name={workers[1]}", deadline=90, why="the node seen as not Ready",
+    )  # fmt: skip
+
+
+def test_packets_come_late(
+    site: Site, kube: Kube, space: str, inject: Injector, pods: Pods
+) -> None:
+    pods("p", 2)
+    beat(kube, space, "p-0", "p-1")
+    assert "tbf" in inject(Slow(site, space, "p-1", rate_kbit=64)).evidence["queue"]
+
+
+def test_delays(site: Site, space: str, inject: Injector, pods: Pods, kube: Any) -> None:
+    """With netem where the kernel has it, else NOT_APPLICABLE with the reason."""
+    pods("p", 2)
+    beat(kube, space, "p-0", "p-1")
+    try:
+        fault = Slow(site, space, "p-1", delay_ms=100)
+    except NotApplicable as reason:
+        pytest.skip(str(reason))
+    assert "netem" in inject(fault).evidence["queue"]
