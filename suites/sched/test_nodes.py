@@ -58,7 +58,7 @@ class GiveGpus(Uncordon):
     """They are back."""
 
 
-_BACK = [
+TABLE = [
     case(
         Row(
             (gang("a", 2),),
@@ -108,7 +108,7 @@ _BACK = [
 
 
 @pytest.mark.exclusive
-@pytest.mark.parametrize("row", _BACK)
+@pytest.mark.parametrize("row", TABLE)
 def test_room_that_goes_and_comes(row: Row, stage: Stage, playing: Callable[[Row], None]) -> None:
     """See the row."""
     stage.cluster.require(Capability.OWN_CLUSTER)
