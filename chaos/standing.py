@@ -136,9 +136,8 @@ def _cluster(asked: Asked) -> Cluster:
                 hint=f"name one of {', '.join(up)}" if up else "python -m clusters up makes one",
             )
         name = asked.cluster or up[0]
-        look = getattr(where, "describe", where.get)
-        undo.mend(Site(look(name), where))
-        cluster = where.get(name)
+        undo.mend_named(where, name)
+        return where.get(name)
     undo.mend(Site(cluster, where))
     return cluster
 

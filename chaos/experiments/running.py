@@ -20,7 +20,6 @@ from chaos import undo
 from chaos.experiments import Experiment
 from chaos.experiments.verdicts import Verdict, notes_of, of_journal
 from chaos.session import VARIABLE, Handover
-from chaos.site import Site
 from clusters.progress import say
 from clusters.providers import provider
 from oracles.errors import HarnessError
@@ -87,9 +86,7 @@ def _end(process: subprocess.Popen[bytes], grace: float) -> str:
 def _mended(handover: Handover) -> Verdict | None:
     """Mend what the process left broken; what there is to say of that."""
     try:
-        where = provider(handover.provider)
-        look = getattr(where, "describe", where.get)
-        lines = undo.mend(Site(look(handover.cluster), where))
+        lines = undo.mend_named(provider(handover.provider), handover.cluster)
     except HarnessError as error:
         return Verdict(Outcome.INCONCLUSIVE, (str(error),))
     if lines:

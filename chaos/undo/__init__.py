@@ -5,7 +5,7 @@ process dies, the next one that uses the cluster does it, or ``python -m chaos m
 """
 
 from chaos.undo.journal import Entry, Journal
-from chaos.undo.mending import mend, pending
+from chaos.undo.mending import everywhere, mend, mend_named, pending
 from chaos.undo.steps import (
     Delete,
     InPod,
@@ -28,6 +28,8 @@ __all__ = [
     "Reinstall",
     "StartKubelet",
     "Step",
+    "everywhere",
     "mend",
+    "mend_named",
     "pending",
 ]

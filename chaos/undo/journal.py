@@ -150,8 +150,12 @@ def root() -> Path:
 
 def folder(cluster: Cluster) -> Path:
     """The folder of a cluster's journal."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "_", f"{cluster.provider}-{cluster.name}")
-    return root() / name
+    return named(cluster.provider, cluster.name)
+
+
+def named(provider: str, cluster: str) -> Path:
+    """The folder of the journal of a cluster, by names."""
+    return root() / re.sub(r"[^A-Za-z0-9._-]+", "_", f"{provider}-{cluster}")
 
 
 def drop(path: Path) -> None:

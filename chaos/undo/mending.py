@@ -10,7 +10,7 @@ from chaos.site import Site
 from chaos.undo import journal
 from chaos.undo.journal import Entry, Journal
 from clusters import cache
-from clusters.cluster import Cluster
+from clusters.cluster import Cluster, ClusterProvider
 from clusters.errors import ClusterError
 from clusters.progress import say
 from clusters.providers import provider
@@ -49,6 +49,17 @@ def mend(site: Site, *, everything: bool = False) -> list[str]:
     if troubles:
         raise NotMended("\n".join(troubles))
     return done
+
+
+def mend_named(where: ClusterProvider, name: str) -> list[str]:
+    """As :func:`mend`, for a cluster that may not be whole enough to be asked for.
+
+    Raises:
+        NotMended: with what is still broken.
+    """
+    if not journal.named(where.name, name).exists():
+        return []
+    return mend(Site(_described(where, name), where))
 
 
 def pending() -> list[Entry]:
@@ -93,13 +104,17 @@ def everywhere(*, everything: bool = False, sites: Sites | None = None) -> list[
 
 def _site(where: str, name: str) -> Site:
     it = provider(where)
+    return Site(_described(it, name), it)
+
+
+def _described(where: ClusterProvider, name: str) -> Cluster:
     # not `get`, which refuses a cluster with stopped nodes: they are what is to be started
-    look: Callable[[str], Cluster] = getattr(it, "describe", it.get)
-    return Site(look(name), it)
+    look: Callable[[str], Cluster] = getattr(where, "describe", where.get)
+    return look(name)
 
 
 def _gone(where: str, name: str) -> Path | None:
     """The journal of a cluster that its provider does not know any more."""
     if where.startswith("existing:") or name in provider(where).names():
         return None
-    return journal.root() / f"{where}-{name}"
+    return journal.named(where, name)
