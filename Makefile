@@ -20,7 +20,7 @@ define verdict
 code=0; { $(1); } || code=$$?; $(PY) -m reports result $$code
 endef
 
-.PHONY: help setup e2e suites test unit lint smoke prove bench doctor report clean lock
+.PHONY: help setup e2e suites test unit lint smoke prove compat bench doctor report clean lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ lint: $(READY) ## ruff, mypy, imports between rooms
 
 prove: $(READY) ## breaks real systems on purpose, and shows that the harness says so (10 min)
 	@$(call verdict,$(PY) -m pytest tests/proofs -m proof -q $(ARGS))
+
+compat: $(READY) ## the elastic suite on seven PyTorch versions, and the report (resumable; FULL=1)
+	@$(call verdict,$(PY) -m fixtures.matrix $(if $(FULL),--full) $(ARGS))
 
 bench: $(READY) ## the figures of the README, as ratios measured in one run
 	@$(call verdict,$(PY) -m tests.bench.bench $(ARGS))
