@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import secrets
-import socket
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
-import yaml
 
 from clusters.kube import NAMESPACES, PODS, Kube
 from oracles.history import Event
 from oracles.reading import History
 from oracles.recorder import Recorder
+from tests.wire import Aged, Wire
 
 pytestmark = pytest.mark.smoke
 
@@ -26,63 +22,12 @@ COUNT = 5000
 WRITERS = 4
 
 
-class Proxy:
-    """Passes bytes on to the API server, until it is told to cut all connections."""
-
-    def __init__(self, host: str, port: int) -> None:
-        self._to = (host, port)
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port: int = self._listener.getsockname()[1]
-        self._open: set[socket.socket] = set()
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def cut(self) -> int:
-        """Break all connections; how many."""
-        found = list(self._open)
-        for each in found:
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-        return len(found) // 2
-
-    def close(self) -> None:
-        """No more connections either."""
-        self._listener.close()
-        self.cut()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                server = socket.create_connection(self._to)
-                self._open |= {client, server}
-                for a, b in ((client, server), (server, client)):
-                    threading.Thread(target=self._pump, args=(a, b), daemon=True).start()
-
-    def _pump(self, source: socket.socket, to: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(1 << 16):
-                to.sendall(data)
-        for each in (source, to):
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            self._open.discard(each)
-
-
 @pytest.fixture
-def proxy(kubeconfig: Path, kube: Kube, tmp_path: Path) -> Iterator[tuple[Proxy, Kube]]:
-    """A proxy before the API server, and a client that goes through it."""
-    url = urlsplit(kube.host)
-    assert url.hostname is not None
-    proxy = Proxy(url.hostname, url.port or 443)
-    config = yaml.safe_load(kubeconfig.read_text())
-    for cluster in config["clusters"]:
-        # the server's certificate is for its own name, wherever it is reached
-        cluster["cluster"]["tls-server-name"] = url.hostname
-        cluster["cluster"]["server"] = f"https://127.0.0.1:{proxy.port}"
-    path = tmp_path / "kubeconfig"
-    path.write_text(yaml.safe_dump(config))
-    yield proxy, Kube(path)
-    proxy.close()
+def wire(kubeconfig: Path, tmp_path: Path) -> Iterator[tuple[Wire, Kube]]:
+    """A wire to the API server, and a client at its end."""
+    between = Wire(kubeconfig, tmp_path)
+    yield between, Kube(between.kubeconfig)
+    between.close()
 
 
 @pytest.fixture
@@ -149,9 +94,9 @@ def test_every_value_of_an_annotation_that_counts_is_found(
 
 
 def test_connections_that_are_cut_lose_nothing(
-    kube: Kube, namespace: str, proxy: tuple[Proxy, Kube], tmp_path: Path
+    kube: Kube, namespace: str, wire: tuple[Wire, Kube], tmp_path: Path
 ) -> None:
-    between, through = proxy
+    between, through = wire
     pod(kube, namespace, "p")
     with Recorder(through, tmp_path / "h.jsonl", run="smoke", cluster="smoke") as recorder:
         for start in range(1, 501, 50):
@@ -166,27 +111,10 @@ def test_connections_that_are_cut_lose_nothing(
     assert {e.type for e in resumed} == {"resumed"}
 
 
-class Aged:
-    """The API of a server that was asked too late: once, for pods."""
-
-    def __init__(self, kube: Kube) -> None:
-        self._kube = kube
-        self.armed = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._kube, name)
-
-    def watch_raw(self, what: Any, *, since: str, timeout: float) -> Any:
-        if self.armed and what == PODS:
-            self.armed = False
-            since = "1"
-        return self._kube.watch_raw(what, since=since, timeout=timeout)
-
-
 def test_a_watch_that_expired_is_a_gap(
-    kube: Kube, namespace: str, proxy: tuple[Proxy, Kube], tmp_path: Path
+    kube: Kube, namespace: str, wire: tuple[Wire, Kube], tmp_path: Path
 ) -> None:
-    between, through = proxy
+    between, through = wire
     pod(kube, namespace, "stays")
     pod(kube, namespace, "goes")
     api = Aged(through)

@@ -1,0 +1,43 @@
+"""Pods on nodes that cannot or may not take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fixtures.plugin.clusters import SystemUnderTest
+from fixtures.workloads import gang_pods
+from tests.proofs import breaking
+
+pytestmark = pytest.mark.proof
+
+
+@pytest.mark.proves("S01", by="one GPU pod more than a node has room for", rule="gpu-capacity")
+def test_a_node_is_overbooked(system: SystemUnderTest, ns: str, gpus: Callable[[int], int]) -> None:
+    kube = system.cluster.kube
+    gpus(system.cluster.topology.gpus)
+    node, count = breaking.gpu_node(kube)
+    for pod in gang_pods("pod", count + 1, gpus=1, scheduler_name=breaking.NOBODY):
+        kube.create(pod, namespace=ns)
+        breaking.bind(kube, ns, pod["metadata"]["name"], node)
+
+
+@pytest.mark.proves("S02", by="a GPU pod on the tainted node without GPUs", rule="placement")
+def test_a_gpu_pod_on_the_tainted_node(
+    system: SystemUnderTest, ns: str, gpus: Callable[[int], int]
+) -> None:
+    kube = system.cluster.kube
+    gpus(1)
+    (pod,) = gang_pods("pod", 1, gpus=1, scheduler_name=breaking.NOBODY)
+    kube.create(pod, namespace=ns)
+    breaking.bind(kube, ns, "pod-0", breaking.tainted_node(kube))
+
+
+@pytest.mark.proves("S03", by="a pod on a node that its selector excludes", rule="placement")
+def test_a_selector_is_not_honoured(system: SystemUnderTest, ns: str) -> None:
+    kube = system.cluster.kube
+    selector = {"muster.dev/nowhere": "yes"}
+    (pod,) = gang_pods("pod", 1, node_selector=selector, scheduler_name=breaking.NOBODY)
+    kube.create(pod, namespace=ns)
+    breaking.bind(kube, ns, "pod-0", breaking.gpu_node(kube)[0])
