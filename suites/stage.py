@@ -25,6 +25,8 @@ BLOCKER = "blocker"
 PRIORITY_CLASSES = Resource("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", False)
 #: name of a class in tables -> its value
 PRIORITIES = {"low": 10, "high": 1000}
+#: scheduler -> field of its groups that names their priority; others go by their pods' priority
+GROUP_PRIORITY = {"volcano": "priorityClassName"}
 #: more GPUs than any node has
 TOO_MANY = 99
 
@@ -156,7 +158,10 @@ class Stage:
         if self.scheduler.group_resource() is None or self.scheduler.makes_groups:
             return
         minimum = gang.size if gang.minimum is None else gang.minimum
-        self.kube.create(self.scheduler.group(gang.name, self.ns, minimum))
+        fields: dict[str, object] = {}
+        if gang.priority is not None and (word := GROUP_PRIORITY.get(self.scheduler.name)):
+            fields[word] = self.priority_class(gang.priority)
+        self.kube.create(self.scheduler.group(gang.name, self.ns, minimum, **fields))
 
     def pods(self, name: str, count: int | None = None) -> None:
         """Make the next *count* of a gang's pods, or all that are left."""
@@ -168,13 +173,15 @@ class Stage:
         self._made[gang.name] = end
 
     def again(self, name: str, index: int) -> None:
-        """Make a pod that was there before, as a controller does."""
-        self.kube.create(self._pod(self.gangs[self.named(name)], index), namespace=self.ns)
+        """Make a pod in place of one that was lost, under a name of its own, as a Job does."""
+        gang = self.gangs[self.named(name)]
+        self.kube.create(self._pod(gang, index, gang.size + index), namespace=self.ns)
 
-    def _pod(self, gang: Gang, index: int) -> Object:
+    def _pod(self, gang: Gang, index: int, number: int | None = None) -> Object:
         pod = quick_pods(
-            gang.name, 1, first=index, gpus=gang.asks[index], seconds=gang.seconds,
-            priority_class=self.priority_class(gang.priority), node_selector=gang.selector,
+            gang.name, 1, first=index if number is None else number, gpus=gang.asks[index],
+            seconds=gang.seconds, priority_class=self.priority_class(gang.priority),
+            node_selector=gang.selector,
         )[0]  # fmt: skip
         self.scheduler.join(pod, gang.name, gang.size)
         return pod

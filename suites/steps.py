@@ -18,7 +18,6 @@ import pytest
 from clusters.kube import PODS, Object
 from fixtures.plugin.given import Expecting
 from suites import pods
-from suites.pods import ADMISSION
 from suites.promises import Promise
 from suites.stage import Block, Gang, Stage
 
@@ -169,7 +168,7 @@ class Remove:
 
 @dataclass(frozen=True)
 class Replace:
-    """Delete pods of a gang without grace, and make them again, as a controller does."""
+    """Delete pods of a gang without grace, and make others in their place."""
 
     gang: str
     indexes: tuple[int, ...]
@@ -183,10 +182,6 @@ class Replace:
         }
         for name in names:
             stage.kube.delete(PODS, name, stage.ns, grace=0)
-        stage.kube.wait(
-            PODS, lambda found: True if not names & set(pods.names(found)) else None,
-            namespace=stage.ns, deadline=ADMISSION, why=f"{sorted(names)} gone",
-        )  # fmt: skip
         for index in self.indexes:
             stage.again(self.gang, index)
 
