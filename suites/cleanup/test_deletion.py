@@ -10,9 +10,9 @@ from clusters.kube import PODS, SERVICES, Object, Resource
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
 from fixtures.systems.protocols import Feature
-from fixtures.workloads import order
+from fixtures.workloads import Program
 from suites import endings, tables
-from suites.cast import KINDS, LEADERS, Cast
+from suites.cast import KINDS, Cast
 from suites.status.test_autoscaler import AUTOSCALERS, METRICS
 
 #: seconds until the garbage collector has removed all; measured 2.2 and the pods' grace period
@@ -27,24 +27,14 @@ def _running(cast: Cast, kind: str, name: str) -> None:
     cast.add(kind, name)
 
 
-def _restarting(cast: Cast, kind: str, name: str) -> None:
-    cast.add(kind, name, restart="ExitCode")
-    cast.tell(name, order("exit", 137, role="worker"))
+def _ending(restart: str, code: int = 0) -> State:
+    """A job whose pods all end after a second."""
 
+    def add(cast: Cast, kind: str, name: str) -> None:
+        program = Program(seconds=1, code=code)
+        cast.add(kind, name, restart=restart, program=program, policy={"cleanPodPolicy": "None"})
 
-def _crashing(cast: Cast, kind: str, name: str) -> None:
-    cast.add(kind, name)
-    cast.tell(name, order("exit", 1, role="worker"))
-
-
-def _succeeded(cast: Cast, kind: str, name: str) -> None:
-    cast.add(kind, name, policy={"cleanPodPolicy": "None"})
-    cast.tell(name, order("finish", role=LEADERS[kind]))
-
-
-def _failed(cast: Cast, kind: str, name: str) -> None:
-    cast.add(kind, name, restart="Never", policy={"cleanPodPolicy": "None"})
-    cast.tell(name, order("exit", 1, role="worker"))
+    return add
 
 
 def _pending(cast: Cast, kind: str, name: str) -> None:
@@ -59,11 +49,11 @@ def _suspended(cast: Cast, kind: str, name: str) -> None:
 STATES: dict[str, tuple[State, str]] = {
     "just submitted": (_running, ""),
     "running": (_running, "Running"),
-    "restarting": (_restarting, "Restarting"),
-    "crashing": (_crashing, "Running"),
+    "restarting": (_ending("ExitCode", 137), "Restarting"),
+    "crashing": (_ending("OnFailure", 1), "Running"),
     "pending": (_pending, "Created"),
-    "succeeded": (_succeeded, "Succeeded"),
-    "failed": (_failed, "Failed"),
+    "succeeded": (_ending("OnFailure"), "Succeeded"),
+    "failed": (_ending("Never", 1), "Failed"),
     "suspended": (_suspended, "Suspended"),
 }
 

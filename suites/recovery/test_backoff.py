@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from clusters.cluster import Capability
 from clusters.kube import PODS, Object
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
@@ -42,6 +43,7 @@ def test_below_the_limit_the_job_goes_on(
     system: SystemUnderTest, ns: str, expect: Expecting
 ) -> None:
     """Two failures with a limit of three; then the job succeeds."""
+    system.cluster.require(Capability.CONTAINERS)
     cast = Cast(system, ns, expect)
     names = {f"{kind.lower()}-below": kind for kind in KINDS}
     for name, kind in names.items():
@@ -74,13 +76,17 @@ def test_the_limit_counts_pods_that_are_replaced(
     cast = Cast(system, ns, expect)
     cast.add(kind, "replaced", restart="ExitCode", policy={"backoffLimit": LIMIT})
     cast.run()
-    cast.tell("replaced", order("exit", 137, role="worker"))
     failures: set[str] = set()
+    running: set[str] = set()
 
     def enough(pods: list[Object]) -> bool | None:
         for pod in pods:
-            if pod["status"].get("phase") == "Failed":
-                failures.add(pod["metadata"]["uid"])
+            uid, phase = pod["metadata"]["uid"], pod["status"].get("phase")
+            if phase == "Failed":
+                failures.add(uid)
+            elif phase == "Running" and uid not in running:
+                running.add(uid)
+                cast.tell("replaced", order("exit", 137, role="worker"))
         return True if len(failures) >= TOO_MANY or failed(cast.job("replaced")) else None
 
     with expect(f"the job fails, or its worker does {TOO_MANY} times"):

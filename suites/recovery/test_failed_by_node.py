@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from chaos.faults.base import Fault, Proof
+from clusters.cluster import Capability
 from clusters.kube import PODS, Object
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
@@ -30,6 +31,7 @@ def test_a_pod_failed_by_its_kubelet_is_replaced(
     kind: str,
 ) -> None:
     """The worker's kubelet fails it; whether it is replaced, the job's policy says."""
+    system.cluster.require(Capability.CONTAINERS)
     cast = Cast(system, ns, expect)
     for policy in REPLACED:
         cast.add(kind, policy.lower(), restart=policy)

@@ -11,8 +11,9 @@ from fixtures.workloads import order
 from suites import endings, jobs, tables
 from suites.cast import LEADERS, Cast
 
-#: seconds within which counts follow the pods; measured 2.6 at the longest
-BOUND = 15.0
+#: seconds within which pods and counts have done what they were told; measured 2.6, and more than
+#: 15 on 2 cores at a load average of 130
+BOUND = 30.0
 KINDS = ["PyTorchJob", "TFJob"]
 ENDINGS = ["failure", "backoff limit", "deadline"]
 

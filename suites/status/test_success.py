@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from clusters.kube import Object, conditions
+from clusters.cluster import Capability
+from clusters.kube import PYTORCHJOBS, Object, conditions
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
-from fixtures.workloads import order
-from suites import pods, tables
+from fixtures.workloads import Program, order
+from suites import jobs, pods, tables
 from suites.cast import Cast
 
 #: seconds for which a job that must not be over is watched
@@ -101,10 +102,7 @@ def test_a_worker_that_fails_when_it_is_scaled_away_does_not_count(
     system: SystemUnderTest, ns: str, expect: Expecting
 ) -> None:
     """Elastic workers exit with 1 on SIGTERM; taking two of three away is no failure."""
-    from clusters.kube import PYTORCHJOBS
-    from fixtures.workloads import Program
-    from suites import jobs
-
+    system.cluster.require(Capability.CONTAINERS)
     cast = Cast(system, ns, expect)
     for policy in ("Never", "OnFailure"):
         program = Program(beat_ms=1000, term_code=1)
