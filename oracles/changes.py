@@ -78,7 +78,11 @@ def _watched(
             yield _happening(event)
         return
     before = seen.get(event.uid)
-    now = seen[event.uid] = _facts(event)
+    try:
+        now = _facts(event)
+    except (AttributeError, TypeError, KeyError, ValueError):
+        now = {"of no known form": ""}  # damaged, or of a kind that we do not know
+    seen[event.uid] = now
     if before is None:
         if event.seq <= state_until or _old(event, started):
             yield _change(event, "there" + "".join(f", {_word(*item)}" for item in now.items()))

@@ -17,7 +17,7 @@ from oracles.changes import Change
 from oracles.errors import HarnessError
 from oracles.history import FAULT, GAP, MARK, PROGRESS
 from oracles.judging import judge_history
-from oracles.outcome import ExitCode, Outcome, combine
+from oracles.outcome import ExitCode, Outcome, exit_code
 from oracles.reading import History, HistoryError
 
 app = typer.Typer(
@@ -27,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Histories = Annotated[list[Path], typer.Argument(help="history.jsonl files", metavar="HISTORY...")]
+Histories = Annotated[list[Path], typer.Argument(help="history.jsonl files", metavar="HISTORY")]
 OneHistory = Annotated[Path, typer.Argument(metavar="HISTORY")]
 
 _STYLES = {FAULT: "bold red", GAP: "bold magenta", MARK: "bold cyan", PROGRESS: "green"}
@@ -40,7 +40,7 @@ _OUTCOMES = {
 
 @app.command()
 def check(histories: Histories) -> int:
-    """Judge histories again: 0 all well, 1 something broken, 3 nobody can tell.
+    """Judge histories again: 0 all well, 1 something broken, 3 nobody can tell, or nothing there.
 
     Prints what broke with the events around it, where something was missed, and what was damaged.
     """
@@ -55,7 +55,7 @@ def check(histories: Histories) -> int:
         if rest:
             console.print(Text(rest))
         outcomes.append(outcome)
-    return _code(combine(outcomes))
+    return exit_code(outcomes)
 
 
 def _check(path: Path) -> tuple[Outcome, str, str]:
@@ -137,7 +137,10 @@ def diff(
     ] = 5.0,
     events: Annotated[bool, typer.Option(help="Compare the cluster's own Events too.")] = False,
 ) -> int:
-    """What happened in only one of two histories, and what came much later in one: 1 if any."""
+    """What happened in only one of two histories, and what came much later in one.
+
+    0 when there is nothing of that, 1 when there is, 3 when a file is damaged.
+    """
     console = _console()
     found = differing.compare(a, b, threshold=threshold, happenings=events)
     sides = ((a, "-", "red", found.only_a), (b, "+", "green", found.only_b))
@@ -158,18 +161,16 @@ def diff(
             soft_wrap=True,
         )
     console.print(Text(f"{found.same} changes in both", "dim"))
+    for where, damage in found.damage:
+        console.print(Text(f"damage: {where}: {damage}", "bold magenta"))
+    if found.damage:
+        return ExitCode.INFRASTRUCTURE  # what differs may be what is missing
     return ExitCode.BEHAVIOURS if found.any or found.apart else ExitCode.OK
 
 
 def _console() -> Console:
     # a pipe has no width: nothing is to be cut there
     return Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
-
-
-def _code(outcome: Outcome) -> ExitCode:
-    if outcome is Outcome.FAIL:
-        return ExitCode.BEHAVIOURS
-    return ExitCode.INFRASTRUCTURE if outcome is Outcome.INCONCLUSIVE else ExitCode.OK
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oracles.history import MARK, TEST_START
-from oracles.reading import History
+from oracles.reading import Damage, History
 from oracles.telling import read_changes
 
 #: changes of one object that are compared; more are a loop, and counted
@@ -61,12 +61,14 @@ class Difference:
         only_a, only_b: (object, change) that only one has, by time.
         apart: the same changes at times that differ by more than the threshold.
         same: how many changes both have.
+        damage: what is wrong with either file.
     """
 
     only_a: list[tuple[str, Step]]
     only_b: list[tuple[str, Step]]
     apart: list[Pair]
     same: int
+    damage: tuple[tuple[Path, Damage], ...] = ()
 
     @property
     def any(self) -> bool:
@@ -106,7 +108,8 @@ def compare(a: Path, b: Path, *, threshold: float = 5.0, happenings: bool = Fals
     def when(found: tuple[str, Step]) -> float:
         return found[1].at
 
-    return Difference(sorted(only_a, key=when), sorted(only_b, key=when), apart, same)
+    damage = tuple((path, each) for path, of in ((a, first), (b, second)) for each in of.damage)
+    return Difference(sorted(only_a, key=when), sorted(only_b, key=when), apart, same, damage)
 
 
 def normalised(text: str, cluster: str = "") -> str:
@@ -125,7 +128,8 @@ class _Story:
     def __init__(self, path: Path, happenings: bool) -> None:
         self.steps: dict[str, list[Step]] = {}
         too_many: Counter[str] = Counter()
-        for subject, step in self._read(History(path), happenings):
+        history = History(path)
+        for subject, step in self._read(history, happenings):
             steps = self.steps.setdefault(subject, [])
             if len(steps) < MOST:
                 steps.append(step)
@@ -134,6 +138,7 @@ class _Story:
         for subject in too_many:
             steps = self.steps[subject]
             steps.append(Step("... and so on", steps[-1].at, steps[-1].seq))
+        self.damage = history.damage
 
     def _read(self, history: History, happenings: bool) -> Iterator[tuple[str, Step]]:
         cluster = history.header.cluster

@@ -56,7 +56,8 @@ def judge_history(history: History, events: Iterable[Event] | None = None) -> Ju
     judgement = judge(seen, facts=facts, now=lambda: history.last)
     versions = facts.get("versions")
     if isinstance(versions, dict):
-        judgement = judgement.but_known(versions, case=str(facts.get("case", "")))
+        named = {str(name): str(version) for name, version in versions.items()}
+        judgement = judgement.but_known(named, case=str(facts.get("case", "")))
     return judgement
 
 

@@ -62,6 +62,17 @@ class _Version(msgspec.Struct):
     schema: str = ""
 
 
+class _Part(msgspec.Struct, forbid_unknown_fields=True):
+    """``facts.slice`` of a header, see :mod:`oracles.slicing`."""
+
+    test: str
+    namespaces: list[str]
+    start: int
+    end: int | None
+    started: float
+    state_until: int
+
+
 _object: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -107,18 +118,29 @@ class History:
                     " this version of the harness reads"
                 )
             if version.schema:
-                return msgspec.json.decode(first, type=Header)
+                return self._with_part(msgspec.json.decode(first, type=Header))
             self._first = first  # maybe an event
             self._damage(1, "no header: run, cluster and facts are not known")
         except msgspec.MsgspecError as error:
             self._damage(1, f"no header: {error}")
         return Header(run="", cluster="", started=0.0)
 
+    def _with_part(self, header: Header) -> Header:
+        """The header; without what it says of its slice, where that is damaged."""
+        if "slice" in header.facts:
+            try:
+                msgspec.convert(header.facts["slice"], _Part)
+            except msgspec.ValidationError as error:
+                self._damage(1, f"facts.slice: {error}: read as a whole history")
+                facts = {key: value for key, value in header.facts.items() if key != "slice"}
+                return msgspec.structs.replace(header, facts=facts)
+        return header
+
     @property
     def part(self) -> dict[str, Any]:
         """What a slice says of itself; empty for a whole history."""
-        found = self.header.facts.get("slice")
-        return found if isinstance(found, dict) else {}
+        part: dict[str, Any] = self.header.facts.get("slice") or {}
+        return part
 
     def events(self, kinds: Set[str] | None = None) -> Iterator[Event]:
         """All events, in the order in which things happened (see :mod:`oracles.ordering`).

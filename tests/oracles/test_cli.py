@@ -175,6 +175,45 @@ def test_diff_of_the_same_under_other_names(run: Run, tmp_path: Path) -> None:
     assert "~ Pod t/w0: bound to n1  +1.00 s (#5), +2.00 s (#5): +1.00 s" in out
 
 
+def test_diff_of_a_damaged_file_is_no_verdict(run: Run, tmp_path: Path) -> None:
+    a, b = (save(gang(2), tmp_path / f"{name}.jsonl") for name in "ab")
+    lines = b.read_bytes().splitlines(keepends=True)
+    b.write_bytes(b"".join([*lines[:3], b"rubbish\n", *lines[3:]]))
+    code, out = run("diff", a, b)
+    assert code == 3
+    assert out.splitlines()[0] == "14 changes in both"
+    assert re.search(rf"damage: {b}: line 4: no event", out)
+
+
+def test_an_object_of_no_known_form_stops_nobody(run: Run, tmp_path: Path) -> None:
+    h = gang(2)
+    h.add("watch", "ADDED", "Pod", "t", "odd", "odd", {"metadata": {"name": "odd"}, "spec": 7})
+    path = save(h, tmp_path / "a.jsonl")
+    code, out = run("check", path)
+    assert (code, out.partition(" ")[0]) == (3, "INCONCLUSIVE")
+    code, out = run("show", path, "--name", "odd")
+    assert code == 0
+    assert out.splitlines()[-1].endswith("Pod t/odd  of no known form")
+    assert run("diff", path, path)[0] == 0
+
+
+def test_a_slice_of_no_known_form_is_read_as_a_whole(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    facts = {**FACTS, "slice": {"namespaces": 5}}
+    histories.write(path, Header(run="r", cluster="c", started=BEGIN, facts=facts), gang(2).events)
+    code, out = run("check", path)
+    assert code == 3
+    assert "damage: line 1: facts.slice: " in out
+
+
+def test_a_history_in_which_nothing_was_judged_is_not_green(run: Run, tmp_path: Path) -> None:
+    h = History()
+    h.node("n1")
+    empty, full = save(h, tmp_path / "a.jsonl"), save(gang(2), tmp_path / "b.jsonl")
+    assert run("check", empty)[0] == 3
+    assert run("check", empty, full)[0] == 0
+
+
 def test_diff_says_what_only_one_has(run: Run, tmp_path: Path) -> None:
     a = save(gang(1), tmp_path / "a.jsonl")
     b = save(gang(2), tmp_path / "b.jsonl")
