@@ -62,7 +62,7 @@ def run(stage: Stage, cell: Cell) -> None:
     began = _moment(stage, cell, sizes)
     struck, what = _strike(stage, cell)
     if cell.moment == "rendezvous":
-        _still_met(training.lines(), began, struck)
+        still_met(training.lines(), began, struck)
 
     frozen = cell.signal == "stop" and cell.pod == "kept"
     thawed = struck + FROZEN if frozen else struck
@@ -142,7 +142,7 @@ def _meeting(stage: Stage, workers: int, since: float) -> None:
         stage.training.wait(ended, deadline=NOTICED, why=f"{workers} worker processes ended")
 
 
-def _still_met(lines: Sequence[ProgressLine], began: float, struck: float) -> None:
+def still_met(lines: Sequence[ProgressLine], began: float, struck: float) -> None:
     """Raise HarnessError if the new world trained already when the fault struck."""
     trained = [
         line.t for line in lines

@@ -16,14 +16,14 @@ from chaos.faults.signals import SignalProcess, StopProcess
 from chaos.processes import Which
 from chaos.site import Site
 from clusters.cluster import Cluster, ClusterProvider
-from clusters.errors import ApiError
+from clusters.errors import ApiError, WaitTimeout
 from clusters.kube import PODS, PYTORCHJOBS, Kube, Object
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.runtimes import Runtime, with_etcd
 from fixtures.systems import rendezvous
 from fixtures.workloads import SAMPLES, control, order
 from oracles import samples
-from oracles.progress import ProgressLine
+from oracles.progress import Event, ProgressLine
 from suites import jobs, training
 from suites.elastic import checks, trainer
 from suites.elastic.agents import Agents
@@ -37,6 +37,18 @@ GOES_ON = 120.0
 FINISHED = 90.0
 #: what torchrun's agents raise when another one closed their rendezvous
 CLOSED = "RendezvousClosedError"
+#: words of logs that tell one trouble from another
+SYMPTOMS = (
+    CLOSED,
+    "RendezvousConnectionError",
+    "RendezvousTimeoutError",
+    "connectFullMesh failed",
+    "wait timeout after",
+    "DistStoreError",
+    "DistNetworkError",
+    "Connection reset by peer",
+    "EtcdException",
+)
 #: seconds for which processes are frozen. Agents miss three heartbeats, one every 5 s, before the
 #: others count one as dead (torch.distributed.elastic: keep_alive_interval, keep_alive_max_attempt)
 FROZEN = 20.0
@@ -186,24 +198,40 @@ class Stage:
 
     # judging -------------------------------------------------------------------------------
 
+    def symptoms(self) -> str:
+        """What agents and workers say of their trouble, in words that reports can be told by."""
+        found = [
+            f"{pod} says {', '.join(words)}"
+            for pod, text in self._logs().items()
+            if (words := [word for word in SYMPTOMS if word in text])
+        ]
+        counts = {
+            line.pod: line.restart for line in self.training.lines() if line.event is Event.START
+        }
+        if len(set(counts.values())) > 1:
+            found.append(f"agents' restart counts differ: {counts}")
+        return "; ".join(found) or "no trouble in the logs"
+
+    def _logs(self) -> dict[str, str]:
+        """Pod -> the logs of its agent and of the one before: kubelets keep no older ones."""
+        logs = {}
+        for pod in self.pods():
+            name = pod["metadata"]["name"]
+            logs[name] = ""
+            for previous in (False, True):
+                with suppress(ApiError):  # there was none before
+                    logs[name] += self.kube.logs(self.namespace, name, CONTAINER, previous=previous)
+        return logs
+
     def open_to_all(self, *, but: str) -> None:
         """Assert that no agent except that of the pod *but* was told that its rendezvous is closed.
 
-        Whoever is told so ends; that its kubelet starts it again does not make it right. Only the
-        agents of now and the ones before them are asked: kubelets keep no older logs.
+        Whoever is told so ends; that its kubelet starts it again does not make it right.
         """
-        told = []
-        for pod in self.pods():
-            name = pod["metadata"]["name"]
-            for previous in (False, True):
-                text = ""
-                with suppress(ApiError):  # there was none before
-                    text = self.kube.logs(self.namespace, name, CONTAINER, previous=previous)
-                if name != but and CLOSED in text:
-                    told.append(name)
-        self.measure("agents that met a closed rendezvous", len(set(told)), "agents")
+        told = [pod for pod, text in self._logs().items() if pod != but and CLOSED in text]
+        self.measure("agents that met a closed rendezvous", len(told), "agents")
         assert not told, (
-            f"the agents of {', '.join(sorted(set(told)))} met a closed rendezvous ({CLOSED}),"
+            f"the agents of {', '.join(sorted(told))} met a closed rendezvous ({CLOSED}),"
             f" because that of {but} left"
         )
 
@@ -212,7 +240,10 @@ class Stage:
     ) -> list[ProgressLine]:
         """Expect five steps after *since*; those of the process group that did them."""
         with self.expect(f"training goes on after: {what}"):
-            return self.training.wait_steps(5, world=world, since=since, deadline=deadline)
+            try:
+                return self.training.wait_steps(5, world=world, since=since, deadline=deadline)
+            except WaitTimeout as error:
+                raise WaitTimeout(f"{error}; {self.symptoms()}") from error
 
     def sound(self, group: list[ProgressLine] | None = None) -> None:
         """Assert that what was trained is right: samples, steps, losses, ranks, one world."""

@@ -10,8 +10,9 @@ from fixtures.runtimes import Runtime
 from fixtures.workloads import TrainOptions, elastic_pytorchjob, job_folder, progress_folder
 from suites.training import Training
 
-#: seconds until pods run and the first world trains; importing PyTorch takes most of it
-STARTED = 120.0
+#: seconds until pods run and the first world trains; importing PyTorch takes most of it, 10 on an
+#: idle host and 50 where others work too
+STARTED = 240.0
 #: steps between two checkpoints
 INTERVAL = 10
 #: rendezvous settings, in seconds. Two defaults would only make every test wait: of 30 for more
