@@ -25,6 +25,10 @@ GATES = {36: (("GenericWorkload", "GangScheduling"), ("scheduling.k8s.io/v1alpha
 MANY = 50
 
 
+#: seconds for each to be ready; measured: 2 to 4 on 2 free cores, 70 with a hundred programs at work
+READY_DEADLINE = 240.0
+
+
 @dataclass(frozen=True)
 class Pace:
     """How soon a lost node is noticed, in seconds.
@@ -82,14 +86,14 @@ class ControlPlane:
         for name in first:
             self.processes.launch(made[name])
         for name in first:
-            self.processes.wait_ready(name)
+            self.processes.wait_ready(name, deadline=READY_DEADLINE)
         for name in others:
             self.processes.launch(made[name])
 
     def wait_ready(self) -> None:
         """Wait for the others. Raises ProcessError."""
         for name in ORDER[1]:
-            self.processes.wait_ready(name)
+            self.processes.wait_ready(name, deadline=READY_DEADLINE)
 
     def heal(self) -> None:
         """Start those again that ended with their keepers, as all do when the host is booted."""
