@@ -5,7 +5,8 @@ from suites import cast
 
 
 def pod(name="j-worker-1", role="worker", index="1"):
-    labels = {"training.kubeflow.org/replica-type": role, "training.kubeflow.org/replica-index": index}  # fmt: skip
+    prefix = "training.kubeflow.org/replica-"
+    labels = {f"{prefix}type": role, f"{prefix}index": index}
     return {"metadata": {"name": name, "labels": labels}}
 
 
