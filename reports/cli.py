@@ -49,7 +49,10 @@ def build(
     title: Annotated[str, typer.Option(help="of the page")] = "Compatibility report",
     evidence: Annotated[
         str | None,
-        typer.Option(help="folder or address that holds the runs' folders, if not where they were"),
+        typer.Option(
+            help="folder or address that holds the runs' folders, if not where they were;"
+            " none: no links"
+        ),
     ] = None,
 ) -> None:
     """Merge the results of runs into a report: report.html, .md, .json and .csv.

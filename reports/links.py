@@ -38,7 +38,8 @@ class Links:
 
     Args:
         places: run -> its folder, for those that are on this machine.
-        base: a folder or an address that holds the runs' folders, for all others.
+        base: a folder or an address that holds the runs' folders, instead; ``none``: they are
+            nowhere that a link could lead to.
     """
 
     def __init__(self, page: Path, places: Mapping[str, Path], base: str | None = None) -> None:
@@ -66,6 +67,8 @@ class Links:
     def _folder(self, run: str) -> Path | str | None:
         if self._base is None:
             return self._places.get(run)
+        if self._base == "none":
+            return None
         if "://" in self._base:
             return f"{self._base.rstrip('/')}/{quote(run)}"
         return Path(self._base) / run

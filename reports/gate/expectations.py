@@ -20,13 +20,16 @@ class Expected(Strict):
     """A behaviour that has to be judged.
 
     Attributes:
-        cases: each of them; empty: the behaviour has one case only, without a name.
+        cases: each of them, as names that may hold ``*`` and ``?``; empty: the behaviour has one
+            case only, without a name.
         attempts: how often, on each system.
+        only: the matrices that it is expected in; None: in all.
     """
 
     behaviour: str
     cases: list[str] = Field(default_factory=list)
     attempts: int = Field(default=1, ge=1)
+    only: list[str] | None = None
 
     @property
     def names(self) -> list[str]:
@@ -64,7 +67,10 @@ class Expectations(Strict):
     quarantine: list[Quarantine] = Field(default_factory=list)
 
     @model_validator(mode="after")
-    def _parts_are_parts(self) -> Expectations:
+    def _names_are_names(self) -> Expectations:
+        for each in self.expected:
+            if unknown := sorted(set(each.only or ()) - set(self.systems)):
+                raise ValueError(f"{each.behaviour}: no matrix {', '.join(unknown)}")
         for name, systems in self.systems.items():
             for system in systems:
                 if unknown := sorted(set(system) - set(AXES)):
@@ -79,6 +85,10 @@ class Expectations(Strict):
                 hint=f"one of {', '.join(sorted(self.systems))}",
             )
         return self.systems[name]
+
+    def of(self, matrix: str) -> list[Expected]:
+        """What is expected in a matrix."""
+        return [each for each in self.expected if each.only is None or matrix in each.only]
 
     def quarantined(self, entry: Entry, today: date) -> Quarantine | None:
         """The entry that excuses failures of a cell; None when none does, or does any more."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
+from fnmatch import fnmatchcase
 
 from oracles.outcome import ExitCode, Outcome
 from oracles.results import Run
@@ -98,7 +99,7 @@ def judge(
     notes = []
     for entry in entries:
         quarantine = expectations.quarantined(entry, today)
-        reasons += _of_cell(entry, before.get(entry.key), quarantine)
+        reasons += _of_cell(entry, before.get(entry.key), quarantine, compared=bool(before))
         if entry.failed and entry.judged > entry.failed:
             notes.append(f"flake: {_cell(entry)}: {words.rate(entry)}")
         elif quarantine is not None and not entry.failed:
@@ -111,28 +112,35 @@ def judge(
         for q in expectations.quarantine if q.until < today
     ]  # fmt: skip
     systems = expectations.matrix(matrix)
-    for expected in expectations.expected:
+    others = {entry.name for entry in entries}
+    for expected in expectations.of(matrix):
         for case in expected.names:
-            cells = [e for e in entries if (e.behaviour, e.case) == (expected.behaviour, case)]
+            cells = [
+                entry
+                for entry in entries
+                if entry.behaviour == expected.behaviour and fnmatchcase(entry.case, case)
+            ]
+            others -= {cell.name for cell in cells}
             reasons += _missing(expected, case, cells, systems)
-    named = {(each.behaviour, case) for each in expectations.expected for case in each.names}
-    others = sorted({e.name for e in entries if (e.behaviour, e.case) not in named})
     if others:
-        notes.append(f"not in the expectations: {', '.join(others)}")
+        notes.append(f"not in the expectations: {', '.join(sorted(others))}")
     return Verdict(sorted(reasons, key=lambda reason: list(Kind).index(reason.kind)), notes)
 
 
-def _of_cell(entry: Entry, before: Entry | None, quarantine: Quarantine | None) -> Iterable[Reason]:
+def _of_cell(
+    entry: Entry, before: Entry | None, quarantine: Quarantine | None, *, compared: bool
+) -> Iterable[Reason]:
     cell, evidence = _cell(entry), _evidence(entry)
     if entry.failed and quarantine is not None:
         yield from _flaky(entry, quarantine)
     elif entry.failed:
-        was = "failed in the last report too" if before and before.failed else "new"
-        kind = Kind.FAILED
+        kind, was = Kind.FAILED, " (not in the last report)" if compared else ""
         if _passed(before):
-            kind, was = Kind.REGRESSION, "passed in the last report"
+            kind, was = Kind.REGRESSION, " (passed in the last report)"
+        elif before is not None:
+            was = f" (in the last report: {counted(before.counts)})"
         often = f"{counted(entry.counts)}: " if entry.mixed else ""
-        yield Reason(kind, f"{cell} fails ({was}): {often}{_first_line(entry.reason)}", evidence)
+        yield Reason(kind, f"{cell} fails{was}: {often}{_first_line(entry.reason)}", evidence)
     elif entry.outcome is Outcome.NOT_APPLICABLE and _passed(before):
         yield Reason(
             Kind.REGRESSION,
@@ -178,7 +186,7 @@ def _flaky(entry: Entry, quarantine: Quarantine) -> Iterable[Reason]:
 def _missing(
     expected: Expected, case: str, cells: Sequence[Entry], systems: Sequence[dict[str, str]]
 ) -> Iterable[Reason]:
-    name = f"{expected.behaviour} {case}".strip()
+    name = f"{expected.behaviour} {'' if case == '*' else case}".strip()
     if not any(cell.judged for cell in cells):
         said = next((f": {_first_line(c.reason)}" for c in cells if c.reason), "")
         tried = f"was never judged ({counted(cells[0].counts)}{said})" if cells else "did not run"

@@ -121,6 +121,20 @@ def test_fewer_attempts_than_asked_for_are_too_few() -> None:
     assert verdict([attempt("G01"), attempt("G01", number=2)], what=what) == ([], 0)
 
 
+def test_a_pattern_of_cases_wants_one_of_them() -> None:
+    what = wanted(expected=[{"behaviour": "E05", "cases": ["*deleted", "agent*"]}])
+    assert verdict(good(), what=what) == ([], 0)
+    assert verdict(without("agent killed"), what=what) == ([Kind.MISSING], 3)
+    assert verdict([*without("agent killed"), *killed(N)], what=what) == ([Kind.MISSING], 3)
+
+
+def test_what_is_expected_in_another_matrix_is_not_asked_for() -> None:
+    systems: dict[str, list[dict[str, str]]] = {"e2e": [{}], "nightly": [{}]}
+    for only, kinds in ((["nightly"], []), (["e2e"], [Kind.MISSING]), (None, [Kind.MISSING])):
+        what = wanted(systems=systems, expected=[{"behaviour": "T05", "only": only}])
+        assert verdict([], what=what)[0] == kinds
+
+
 @pytest.mark.parametrize(
     ("outcomes", "what", "kinds"),
     [
@@ -323,6 +337,7 @@ def test_the_expectations_fit_a_green_run_that_was_recorded() -> None:
     ("change", "message"),
     [
         ({"expected": []}, "at least 1 item"),
+        ({"expected": [{"behaviour": "G01", "only": ["weekly"]}]}, "G01: no matrix weekly"),
         ({"systems": {"e2e": [{"torch": "2.8.0"}]}}, "no part of a system: torch"),
         ({"quarantine": [{"behaviour": "E05", "rate": 1.5, "until": "2025-01-01",
                           "reason": "it fails now and then"}]}, "less than 1"),

@@ -244,6 +244,7 @@ def test_links_lead_to_what_is_there(tmp_path: Path) -> None:
     ]
     assert there.of("r2", ["tests/x"]) == [Link("r2/tests/x", "")]
     assert there.of("r1", ["tests/gone"]) == []
+    assert Links(tmp_path, {"r1": test}, "none").of("r1", ["tests/a b"])[0].href == ""
     published = Links(tmp_path, {}, "https://example.org/nightly/")
     assert published.of("r1", ["tests/x"])[0].href == (
         "https://example.org/nightly/r1/tests/x/timeline.html"
