@@ -196,7 +196,7 @@ def test_bounds(failed: int, attempts: int, low: float, high: float) -> None:
     assert bounds.upper(failed, attempts) == pytest.approx(high, abs=1e-4)
 
 
-@settings(max_examples=60)
+@settings(deadline=None, max_examples=60)
 @given(st.integers(1, 60), st.data())
 def test_bounds_hold_the_rate_and_grow_with_failures(attempts: int, data: st.DataObject) -> None:
     failed = data.draw(st.integers(0, attempts))

@@ -379,3 +379,10 @@ def test_the_page_holds_no_text_as_markup(tmp_path: Path) -> None:
     assert "<script>alert" not in made
     assert "<b>x" not in made
     assert "<i>t" not in made
+
+
+def test_the_example_is_still_one() -> None:
+    example = table.read(Path(__file__).parents[2] / "reports" / "examples" / "report.json")
+    assert example.entries
+    assert example.runs[0].host.cpus == 2
+    assert markdown.text(example).startswith("# Example")
