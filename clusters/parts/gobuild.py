@@ -23,6 +23,9 @@ from clusters.progress import step
 
 #: seconds that one ``go build`` may take; the longest measured cold on 2 cores is 302
 BUILD_TIMEOUT = 3600.0
+#: held while compiling: one build uses all cores, and several at once only take them (and the
+#: clusters that run beside them) each other's time
+COMPILER = "go-compiler"
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,7 @@ def build_checkout(
     target = cache.root() / "src-builds" / cache.key(str(source.resolve()), dict(binaries))
     log = cache.root() / "logs" / f"build-src-{target.name}.log"
     log.unlink(missing_ok=True)
-    with cache.lock(f"src-{target.name}"):
+    with cache.lock(f"src-{target.name}"), cache.lock(COMPILER):
         for name, package in binaries.items():
             try:
                 run_logged(
@@ -216,15 +219,23 @@ def _compile(
     log: Path,
     detail: Callable[[str], None],
 ) -> None:
-    scratch = work / "tmp"  # in /tmp a killed build would leave gigabytes behind
-    scratch.mkdir()
-    env = {**go_env(), "GOFLAGS": "-mod=mod -modcacherw", "GOTMPDIR": str(scratch)}
-    go = go_command()
+    (work / "tmp").mkdir()
     if program.main is None:
         packages = sorted(set(program.binaries.values()))
         tools = [f"{package}@v{program.version}" for package in packages]
-        run_logged([go, "get", "-tool", *tools], log, timeout=600, env=env, cwd=work)
+        env = _building(work)
+        run_logged([go_command(), "get", "-tool", *tools], log, timeout=600, env=env, cwd=work)
+    detail("waiting for another build")
+    with cache.lock(COMPILER):
+        _link(program, work, out, log, detail)
+
+
+def _link(
+    program: GoProgram, work: Path, out: Path, log: Path, detail: Callable[[str], None]
+) -> None:
     flags = " ".join(["-s", "-w", *(f"-X {k}={v}" for k, v in program.variables.items())])
+    env = _building(work)
+    go = go_command()
     common = ["build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", flags]
     for name, package in program.binaries.items():
         target = package if program.main is None else "."
@@ -232,6 +243,11 @@ def _compile(
             [go, *common, "-o", str(out / name), target],
             log, timeout=BUILD_TIMEOUT, env=env, cwd=work, detail=detail,
         )  # fmt: skip
+
+
+def _building(work: Path) -> dict[str, str]:
+    # in /tmp a killed build would leave gigabytes behind
+    return {**go_env(), "GOFLAGS": "-mod=mod -modcacherw", "GOTMPDIR": str(work / "tmp")}
 
 
 def _go_version() -> str:
