@@ -128,6 +128,15 @@ def submit_pod_with_volume(name: str, size_mb: int = 16, path: str = "/data") ->
 
 
 @activity
+def ask_for_workers(job: str, workers: int) -> int:
+    """Write the number of workers, and do not wait for anybody to act on it."""
+    it = session.current()
+    body = {"spec": {"replicas": workers}}
+    it.kube.patch(PYTORCHJOBS, job, body, it.namespace, subresource="scale")
+    return workers
+
+
+@activity
 def delete_pods(pods: Sequence[str]) -> int:
     """Delete pods that are in the way: no fault, and nobody makes them anew."""
     it = session.current()
@@ -502,6 +511,19 @@ def api_trouble(
     fault = _Patient(it.routes[role], rule, acts=acts)
     fault.patience = within
     return _break(lambda: fault, at, label)
+
+
+@activity
+def wait_held(label: str, count: int = 1, *, within: float = 60) -> int:
+    """Wait until a rule that holds requests holds so many: the moment has come, and lasts.
+
+    Raises:
+        NotProven: it does not hold as many.
+    """
+    fault = session.current().labels.get(label)
+    if not isinstance(fault, ApiTrouble):
+        raise FaultError(f"{label!r} names no trouble of a proxy")
+    return fault.wait_held(count, deadline=within)
 
 
 @activity

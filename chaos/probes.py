@@ -12,6 +12,8 @@ from collections.abc import Callable
 from chaos import looking, session
 from chaos.actions import INTERVAL
 from chaos.activities import activity, mending, promised
+from chaos.errors import NotProven, NotReached
+from chaos.faults.api import ApiTrouble
 from clusters.errors import Expired, Unreachable, WaitTimeout
 from clusters.kube import PODS, Object, conditions
 from clusters.progress import say
@@ -21,7 +23,7 @@ from oracles import progress, samples
 from oracles.errors import HarnessError
 from oracles.progress import ProgressLine
 
-#: seconds between two looks at progress files, which have no watch that spans nodes
+#: seconds between two looks at what has no watch: progress files, the insides of nodes
 LOOK = 0.25
 JOB_LABEL = "training.kubeflow.org/job-name"
 TERMINAL = ("Succeeded", "Failed")
@@ -31,21 +33,21 @@ TERMINAL = ("Succeeded", "Failed")
 
 
 @mending
-def cluster_in_order() -> bool:
-    """Nodes Ready, nothing broken, operator and scheduler Ready; says what is not."""
-    found = looking.troubles(session.current().site)
-    for line in found:
-        say(f"not in order: {line}")
-    return not found
+def cluster_in_order(within: float = 30) -> bool:
+    """Nodes Ready, nothing broken, operator and scheduler Ready; says what is not.
 
-
-@mending
-def systems_ready() -> bool:
-    """Operator and scheduler are Ready."""
-    found = [x for x in looking.troubles(session.current().site) if ": replicas" in x]
-    for line in found:
-        say(f"not in order: {line}")
-    return not found
+    Args:
+        within: seconds for what is on its way, a container that starts again for instance.
+    """
+    site = session.current().site
+    end = time.monotonic() + within
+    while found := looking.troubles(site):
+        if time.monotonic() > end:
+            for line in found:
+                say(f"not in order: {line}")
+            return False
+        time.sleep(LOOK)
+    return True
 
 
 # jobs --------------------------------------------------------------------------------------
@@ -258,6 +260,51 @@ def each_pod_once(*, job: str) -> int:
         assert key not in seen, f"{name} and {seen[key]} are both {' '.join(key)} of {job}"
         seen[key] = name
     return len(seen)
+
+
+@activity
+def nothing_told(job: str) -> bool:
+    """No process of a job has told of anything yet: its agents have not met.
+
+    Raises:
+        NotReached: one has, so the moment before it is over.
+    """
+    lines = _lines(job)
+    if lines:
+        raise NotReached(f"{lines[0].pod} has told of its {lines[0].event.value} already")
+    return True
+
+
+@activity
+def group_without_pods(pods: int = 0) -> int:
+    """There is a group object, and so many pods.
+
+    Raises:
+        NotReached: it is otherwise, so this is not the moment that was meant.
+    """
+    it = session.current()
+    what = it.scheduler.group_resource()
+    groups = it.kube.find(what, it.namespace) if what is not None else []
+    found = it.kube.find(PODS, it.namespace)
+    if not groups or len(found) != pods:
+        raise NotReached(f"{len(groups)} groups and {len(found)} pods, 1 and {pods} were meant")
+    return len(groups)
+
+
+@activity
+def rule_acted(label: str, times: int = 1) -> int:
+    """A rule of a proxy has done something to so many requests.
+
+    Raises:
+        NotProven: it has not, so whatever was seen says nothing about it.
+    """
+    fault = session.current().labels.get(label)
+    if not isinstance(fault, ApiTrouble):
+        raise NotProven(f"{label!r} names no trouble of a proxy")
+    acted = fault.counts().acted
+    if acted < times:
+        raise NotProven(f"{fault.name} ({fault.about}) acted on {acted} requests")
+    return acted
 
 
 @activity

@@ -28,16 +28,20 @@ from oracles.outcome import Outcome
 #: seconds that an experiment which was told to end gets for its rollbacks
 GRACE = 120.0
 JOURNAL, LOG = "journal.json", "chaostoolkit.log"
+#: what Python runs; see :mod:`chaos.experiments.child`
+CHILD = ["-m", "chaos.experiments.child"]
 
 
 def run(
     experiment: Experiment, handover: Handover, *, deadline: float | None = None,
-    grace: float = GRACE,
+    grace: float = GRACE, environment: Mapping[str, str] | None = None,
 ) -> Verdict:  # fmt: skip
     """Run it; what it means. Everything is in the handover's folder afterwards.
 
     Args:
         deadline: seconds; the experiment's own by default.
+        grace: seconds that it gets for its rollbacks when its deadline is over.
+        environment: variables on top of this process's own.
     """
     folder = Path(handover.folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -46,16 +50,16 @@ def run(
     for name in (JOURNAL, LOG):
         (folder / name).unlink(missing_ok=True)
     within = deadline if deadline is not None else experiment.about.deadline_s
-    ended = _spawn(folder, within, grace)
+    ended = _spawn(folder, within, grace, environment or {})
     trouble = _mended(handover)
     verdict = _read(folder, ended, within)
     return verdict if trouble is None else verdict.and_also(trouble)
 
 
-def _spawn(folder: Path, within: float, grace: float) -> str:
+def _spawn(folder: Path, within: float, grace: float, more: Mapping[str, str]) -> str:
     """Run chaostoolkit in *folder*; "" when it came to its end, else what was done to it."""
-    words = [sys.executable, "-m", "chaos.experiments.child", str(folder)]
-    environment = {**os.environ, VARIABLE: str(folder / "session.json")}
+    words = [sys.executable, *CHILD, str(folder)]
+    environment = {**os.environ, **more, VARIABLE: str(folder / "session.json")}
     with (folder / LOG).open("ab") as log:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,

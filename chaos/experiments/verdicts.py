@@ -127,7 +127,7 @@ def of_history(path: Path) -> Verdict:
     outcome = judgement.outcome
     if history.damaged and outcome is not Outcome.FAIL:
         outcome = Outcome.INCONCLUSIVE
-    if outcome is Outcome.PASS:
+    if outcome in (Outcome.PASS, Outcome.NOT_APPLICABLE):  # the latter: nothing to judge in it
         return Verdict(outcome)
     return Verdict(outcome, (telling.text(path, judgement, history.damage),))
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from chaos.errors import FaultError, NotProven
 from chaos.faults.base import Planned, Proof
 from chaos.faults.systems import Target
-from chaos.proxy import ApiProxy, Rule
+from chaos.proxy import ApiProxy, Counts, Rule
 from chaos.site import Site
 from chaos.undo.steps import OnNode, Reinstall, Step
 from clusters.errors import ClusterError
@@ -92,7 +92,9 @@ class ApiTrouble(Planned):
     """A rule of a proxy: what it says happens to the requests of the system behind it.
 
     Args:
-        acts: of how many requests, or open watches, the proof has to show that the rule acted.
+        acts: of how many requests, or open watches, the proof has to show that the rule acted. 0
+            for what is asked only later: then the rule is proven to be set, and :meth:`wait_held`,
+            or what it did in the end, is what shows that it acted.
     """
 
     def __init__(self, route: ThroughProxy, rule: Rule, *, name: str = "", acts: int = 1) -> None:
@@ -144,6 +146,25 @@ class ApiTrouble(Planned):
             },
             self._done,
         )
+
+    def counts(self) -> Counts:
+        """What it did so far."""
+        return self._proxy.counts(self.rule.id)
+
+    def wait_held(self, count: int, *, deadline: float) -> int:
+        """Wait until it holds so many requests; how many. Raises NotProven."""
+        held = 0
+
+        def enough() -> bool:
+            nonlocal held
+            held = self._proxy.counts(self.rule.id).holding
+            return held >= count
+
+        try:
+            until_true(enough, deadline=deadline, why=f"{count} requests held", every=0.1)
+        except ClusterError as error:
+            raise NotProven(f"{self.name} ({self.about}) holds {held}: {error}") from error
+        return held
 
     def drop_held(self) -> None:
         """Take the rule back now, and cut what it holds instead of letting it go."""

@@ -1,0 +1,138 @@
+"""``python -m chaos run | list | check | mend``; exit codes as everywhere (``ExitCode``)."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from clusters.progress import say, step
+from oracles.errors import HarnessError
+from oracles.outcome import ExitCode, exit_code
+
+app = typer.Typer(
+    help="Break clusters on purpose, and see what becomes of the jobs on them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Cluster = Annotated[str, typer.Option(help="A cluster that is up, or existing:CONTEXT.")]
+Operator = Annotated[str, typer.Option(help="What is installed there: NAME[:VERSION].")]
+Scheduler = Annotated[str, typer.Option(help="As --operator.")]
+Torch = Annotated[str, typer.Option(help="Version of PyTorch that jobs train with.")]
+Seed = Annotated[int | None, typer.Option(help="Of every random choice; a new one by default.")]
+Owned = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--i-own-this-cluster",
+        help="A cluster that is not of our making, whose nodes and systems may be broken, too.",
+    ),
+]
+Out = Annotated[Path, typer.Option(help="Where results are written.")]
+
+
+@app.command()
+def run(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Experiments.")],
+    cluster: Cluster = "",
+    operator: Operator = "training-operator",
+    scheduler: Scheduler = "coscheduling",
+    torch: Torch = "2.8.0",
+    seed: Seed = None,
+    out: Out = Path("out"),
+    deadline: Annotated[float | None, typer.Option(help="Seconds; else the file's own.")] = None,
+    i_own_this_cluster: Owned = None,
+) -> int:
+    """Run experiments on a cluster that is up, each in a namespace of its own."""
+    from chaos import experiments
+    from chaos.experiments import running, verdicts
+    from chaos.standing import Asked, standing
+
+    found = [experiments.read(experiments.find(name)) for name in files]
+    number = seed if seed is not None else secrets.randbelow(2**32)
+    asked = Asked(cluster, operator, scheduler, torch, number, out, tuple(i_own_this_cluster or ()))
+    outcomes = []
+    for experiment in found:
+        with step(f"experiment {experiment.name}"), standing(asked, experiment.name) as (given, _):
+            folder = Path(given.folder)
+            verdict = running.run(experiment, given, deadline=deadline)
+        verdict = verdict.and_also(verdicts.of_history(folder / "history.jsonl"))
+        print(f"{verdict.outcome.value}  {experiment.name}: {experiment.about.question}")
+        for reason in verdict.reasons:
+            print(f"  {reason}")
+        for name, value in verdict.measures.items():
+            print(f"  {name}: {value:g}")
+        print(f"  seed {number}, in {folder}")
+        outcomes.append(verdict.outcome)
+    return exit_code(outcomes)
+
+
+@app.command("list")
+def list_() -> None:
+    """The experiments that come with the harness, and what each asks."""
+    from chaos import experiments
+
+    for name in experiments.names():
+        it = experiments.read(experiments.find(name))
+        print(f"{name:40} {it.about.behaviour}  {it.about.question}")
+
+
+@app.command()
+def check(files: Annotated[list[str], typer.Argument(metavar="FILE...")]) -> None:
+    """Say what is wrong with experiments, without a cluster."""
+    from chaos import experiments
+
+    for name in files:
+        it = experiments.read(experiments.find(name))
+        print(f"{it.name}: {it.about.question}")
+
+
+@app.command()
+def mend(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also what a process that is at work has broken.")
+    ] = False,
+) -> None:
+    """Undo what was left broken, in all clusters."""
+    from chaos import undo
+
+    lines = undo.everywhere(everything=everything)
+    for line in lines:
+        print(line)
+    left = undo.pending()
+    for entry in left:
+        print(f"{entry.cluster}: {entry}: its process is at work; --all undoes it all the same")
+    if not lines and not left:
+        say("nothing is broken")
+
+
+def main() -> NoReturn:
+    """Run the command; each error ends in a few lines and a settled exit code."""
+    for sign in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(sign, _interrupt)
+    sys.exit(_run(sys.argv[1:]))
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        code = app(arguments, standalone_mode=False)
+    except HarnessError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except typer.TyperException as error:
+        if error.format_message():
+            print(f"error: {error.format_message()}", file=sys.stderr)
+        return ExitCode.USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        return ExitCode.INFRASTRUCTURE
+    return int(code or 0)
