@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import pytest
 
-from suites.pods import HOLD
 from suites.promises import Promise
 from suites.stage import TOO_MANY, Block, Gang, gang
 from suites.steps import (
@@ -72,7 +71,7 @@ TABLE = [
     case(
         Row(
             (gang("a", 7),),
-            (Submit("a"), Made("a", 7), Held(HOLD, a=0), Free(), Bound(a=7)),
+            (Submit("a"), Made("a", 7), Held(SHORT, a=0), Free(), Bound(a=7)),
             room=6,
         ),
         pytest.mark.behaviour("G04", case="pods, room is freed by deletion"),

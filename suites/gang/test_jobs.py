@@ -20,7 +20,7 @@ from suites.promises import Promise
 from suites.steps import SHORT
 
 #: no node has it
-NOWHERE = {"muster.dev/no-node": "has this"}
+NOWHERE = {"muster.dev/no-node": "has-this"}
 #: seconds within which an operator follows a change
 FOLLOWS = 15.0
 #: seconds for a job whose pods run for two

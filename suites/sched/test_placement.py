@@ -125,7 +125,7 @@ def _spots(kube: Kube) -> dict[str, Spot]:
     rule = {"nodeSelectorTerms": [{"matchExpressions": [not_first]}]}
     return {
         "node selector": Spot({host: second}, allowed=frozenset({second})),
-        "node selector that no node has": Spot({"muster.dev/no-node": "has this"}),
+        "node selector that no node has": Spot({"muster.dev/no-node": "has-this"}),
         "taint": Spot({host: master[0]}),
         "taint that is tolerated": Spot(
             {host: master[0]},
