@@ -22,13 +22,14 @@ from oracles.errors import HarnessError
 
 _SCRIPT = rf"""
 echo "routes: $(ip -4 route | grep -v ' dev veth' | sort | tr '\n' ';')"
-echo "rules: $(iptables-save -t filter | grep -o '{network.MARK}[0-9a-f]\{{8\}}' | sort -u | tr '\n' ' ')"
+echo "rules: $({{ iptables-save; ip6tables-save; }} |
+    grep -o '{network.MARK}[0-9a-f]\{{8\}}' | sort -u | tr '\n' ' ')"
 echo "queues: $(tc qdisc | grep -E 'tbf|netem' | tr '\n' ';')"
 echo "stopped: $(for f in /proc/[0-9]*/stat; do
     sed 's/^\([0-9]*\) .*) \(.\) .*/\2 \1/' "$f" 2>/dev/null; done | grep '^T' | tr '\n' ' ')"
 echo "kubelet: $(systemctl is-active kubelet)"
 echo "proxy: $(systemctl is-active {UNIT})"
-"""  # noqa: E501
+"""
 
 State = dict[str, str]
 

@@ -13,6 +13,8 @@ from oracles.errors import NotApplicable
 
 #: labels of a node of the control plane, the older name last
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+#: what the engine says of a command in a container that does not run
+_OFF = ("is not running", "no such container")
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,18 @@ class Site:
         return self.provider.node_exec(self.cluster, node, ["bash", "-c", script], timeout=timeout)
 
     def answers(self, node: str) -> bool:
-        """Whether commands can be run on the node: whether it is on."""
+        """Whether the node is on.
+
+        Raises:
+            CommandError: nobody can say: it is slow to answer, or the engine is away. That is not
+                to be taken for a node that is off, of which nothing would have to be undone.
+        """
         try:
-            self.on(node, "true", timeout=10)
-        except CommandError:
-            return False
+            self.on(node, "true")
+        except CommandError as error:
+            if any(word in f"{error}".lower() for word in _OFF):
+                return False
+            raise
         return True
 
     def node(self, name: str) -> Object:

@@ -69,14 +69,17 @@ class ApiServerAway(Planned):
     def inject(self) -> None:
         """Write the rule."""
         self.plan()
-        script = "spare=\n"
-        if self._spare:
-            script += "spare=\"! -s $(ip -4 route show default | awk '{print $3; exit}')\"\n"
         target = "REJECT --reject-with tcp-reset" if self._how == "refused" else "DROP"
-        script += (
-            f"iptables -w 5 -I INPUT -p tcp --dport {PORT} $spare -m comment --comment {self.mark}"
-            f" -j {target}"
-        )
+        # a network may have IPv6 besides, and kubelets talk over it; we come by IPv4
+        lines = ["set -e", "spare="]
+        if self._spare:
+            lines.append("spare=\"! -s $(ip -4 route show default | awk '{print $3; exit}')\"")
+        for tool, spare in (("iptables", "$spare"), ("ip6tables", "")):
+            lines.append(
+                f"{tool} -w 5 -I INPUT -p tcp --dport {PORT} {spare} -m comment"
+                f" --comment {self.mark} -j {target}"
+            )
+        script = "\n".join(lines)
         self._done = time.time()
         try:
             self.site.on(self._node, script)

@@ -55,11 +55,16 @@ def pod_end(site: Site, namespace: str, name: str) -> End:
 
 
 def node_end(site: Site, name: str) -> End:
-    """A node, with the pods on it."""
+    """A node, with the pods on it.
+
+    All of its addresses, not only those in its status: a cluster of IPv4 on a network that has
+    IPv6, too, knows the first ones, and its kubelets talk over the others.
+    """
     node = site.node(name)
-    addresses = [a["address"] for a in node["status"]["addresses"] if a["type"] == "InternalIP"]
+    known = [a["address"] for a in node["status"]["addresses"] if a["type"] == "InternalIP"]
+    more = site.on(name, "ip -o -6 addr show scope global | awk '{print $4}' | cut -d/ -f1").split()
     ranges = [node["spec"]["podCIDR"]] if node["spec"].get("podCIDR") else []
-    return End(f"node {name}", name, (*addresses, *ranges), is_node=True)
+    return End(f"node {name}", name, (*dict.fromkeys([*known, *more]), *ranges), is_node=True)
 
 
 class Cut(Planned):
@@ -124,10 +129,11 @@ class Cut(Planned):
         )  # fmt: skip
         end = f"{chance}-m comment --comment {self.mark} -j DROP"
         chains = ("INPUT", "OUTPUT", "FORWARD") if a.is_node else ("FORWARD",)
-        pairs = [(x, y) for x in a.addresses for y in b.addresses]
+        pairs = [(x, y) for x in a.addresses for y in b.addresses if (":" in x) == (":" in y)]
         pairs += [(y, x) for x, y in pairs]
         return [
-            f"iptables -w 5 -I {chain} -s {source} -d {target} {end}"
+            f"{'ip6tables' if ':' in source else 'iptables'} -w 5 -I {chain}"
+            f" -s {source} -d {target} {end}"
             for chain in chains
             for source, target in pairs
         ]
@@ -269,14 +275,19 @@ def require_netem() -> None:
 def remove_rules(mark: str) -> str:
     """A script that removes all rules with a mark, also a half of them, also none."""
     return (
-        f"iptables-save -t filter | grep -- '--comment \"\\?{mark}' | sed 's/^-A/-D/' |"
-        ' while read -r rule; do echo "$rule" | xargs iptables -w 5 -t filter; done; true'
+        "for tool in iptables ip6tables; do"
+        f" $tool-save -t filter | grep -- '--comment \"\\?{mark}' | sed 's/^-A/-D/' |"
+        ' while read -r rule; do echo "$rule" | xargs $tool -w 5 -t filter; done; done; true'
     )
 
 
 def counters(site: Site, node: str, mark: str) -> list[int]:
     """Packets that each rule with a mark has counted."""
-    text = site.on(node, f"iptables-save -c -t filter | grep -- '{mark}' || true")
+    text = site.on(
+        node,
+        "for tool in iptables ip6tables; do"
+        f" $tool-save -c -t filter | grep -- '{mark}'; done || true",
+    )
     return [int(found[1]) for found in _COUNTED.finditer(text)]
 
 

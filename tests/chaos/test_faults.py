@@ -19,6 +19,7 @@ from chaos.faults.network import Cut, End, Slow, node_end, pod_end
 from chaos.faults.systems import FreezeSystem, KillSystem, TakeSystemAway, Target
 from chaos.injecting import Injector
 from chaos.proxy import Counts
+from chaos.undo import OnNode
 from clusters.errors import CommandError
 from clusters.kube import DEPLOYMENTS, NODES, PODS, PYTORCHJOBS, ExecResult, Object
 from clusters.topology import GPU
@@ -119,6 +120,13 @@ def test_a_drain_of_nobody_is_no_drain(site: Place) -> None:
     assert "unschedulable" not in site.kube.get(NODES, "n1")["spec"]
 
 
+def test_a_node_that_is_slow_is_not_taken_for_one_that_is_off(place: Place) -> None:
+    """Else what is to be undone on it would be taken for gone with its power."""
+    place.provider.scripts = {"": CommandError("docker exec n1: no end after 30 s")}
+    with pytest.raises(CommandError, match="no end after"):
+        OnNode(node="n1", script="kill -CONT 7").run(place.site)
+
+
 # network -----------------------------------------------------------------------------------
 
 A, B = End("pod t/a", "n1", ("10.244.1.5",)), End("pod t/b", "n2", ("10.244.2.7",))
@@ -140,20 +148,23 @@ def test_both_ways_are_cut(place: Place) -> None:
 
 def test_a_node_is_cut_from_its_pods_too(site: Place) -> None:
     site.kube.put(NODES, node("n2"))
+    site.provider.scripts = {"ip -o -6": "fc00::5\n"}
     fault = Cut(site.site, node_end(site.site, "n1"), node_end(site.site, "n2"))
-    assert len(fault.rules()) == 3 * 2 * 4
+    rules = fault.rules()
+    assert len([rule for rule in rules if rule.startswith("iptables ")]) == 3 * 2 * 4
+    assert len([rule for rule in rules if rule.startswith("ip6tables ")]) == 3 * 2
     assert fault.namespace == ""
 
 
 def test_dropped_packets_are_the_proof(place: Place) -> None:
     fault = Cut(place.site, A, B, loss=0.25)
     assert "--probability 0.2500" in fault.rules()[0]
-    place.provider.scripts = {"iptables-save -c": counted(fault, 0)}
+    place.provider.scripts = {"-save -c": counted(fault, 0)}
     with pytest.raises(NotProven, match="nothing was dropped"):
         fault.proof(deadline=0)
-    place.provider.scripts = {"iptables-save -c": counted(fault, 3)}
+    place.provider.scripts = {"-save -c": counted(fault, 3)}
     assert fault.proof(deadline=0).evidence["packets dropped"] == "6"
-    place.provider.scripts = {"iptables-save -c": counted(fault, 3, rules=1)}
+    place.provider.scripts = {"-save -c": counted(fault, 3, rules=1)}
     with pytest.raises(NotProven, match="1 of 2 rules"):
         fault.proof(deadline=0)
 
@@ -161,7 +172,7 @@ def test_dropped_packets_are_the_proof(place: Place) -> None:
 def test_rules_that_stay_are_said(place: Place) -> None:
     fault = Cut(place.site, A, B)
     fault.inject()
-    place.provider.scripts = {"iptables-save -c": counted(fault, 3)}
+    place.provider.scripts = {"-save -c": counted(fault, 3)}
     with pytest.raises(FaultError, match="still on n1"):
         fault.recover()
 
@@ -175,10 +186,8 @@ def test_the_script_that_removes_rules_finds_them_by_their_mark() -> None:
         "-A FORWARD -m comment --comment muster-ffffffff -j DROP\n"
     )
     script = f"""iptables-save() {{ cat <<'X'\n{saved}X\n}}
-    iptables() {{ echo "$@"; }}; export -f iptables
-    """ + network.remove_rules("muster-0a1b2c3d").replace(
-        "xargs iptables", "xargs bash -c 'iptables \"$@\"' -"
-    )
+    ip6tables-save() {{ :; }}
+    """ + network.remove_rules("muster-0a1b2c3d").replace("xargs $tool", "xargs echo")
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == [
         "-w 5 -t filter -D FORWARD -s 10.0.0.1/32 -d 10.0.0.2/32 -m comment --comment"
@@ -312,7 +321,7 @@ def test_the_api_server_is_away(plane: Place) -> None:
     assert "--reject-with tcp-reset" in plane.provider.calls[-1]
     assert "! -s $(ip -4 route" in plane.provider.calls[-1]
     plane.provider.scripts = {
-        "iptables-save -c": f"[4:0] -A INPUT --comment {fault.mark} -j REJECT\n",
+        "-save -c": f"[4:0] -A INPUT --comment {fault.mark} -j REJECT\n",
     }
     with pytest.raises(NotProven, match="answers its own node"):
         fault.proof(deadline=0)
