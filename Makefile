@@ -20,7 +20,11 @@ define verdict
 code=0; { $(1); } || code=$$?; $(PY) -m reports result $$code
 endef
 
-.PHONY: help setup e2e suites test unit lint smoke prove compat bench doctor report clean lock
+# of make chaos
+MINUTES ?= 20
+SEED ?=
+
+.PHONY: help setup e2e suites test unit lint smoke prove experiments faults chaos compat bench doctor report clean lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,7 +49,7 @@ suites: $(READY) ## all behaviours of the catalogue, or those of ARGS="-k G06"
 test: lint unit smoke ## what .ci/run runs: lint, unit tests, one real small cluster
 
 unit: $(READY) ## tests of the harness that need no cluster
-	@$(call verdict,$(PY) -m pytest tests -m "not smoke and not proof" -q -n 2 --dist loadfile)
+	@$(call verdict,$(PY) -m pytest tests -m "not smoke and not proof and not faults" -q -n 2 --dist loadfile)
 
 smoke: $(READY) ## one real small kind cluster
 	@$(call verdict,$(PY) -m pytest tests/smoke -m smoke -q)
@@ -55,6 +59,15 @@ lint: $(READY) ## ruff, mypy, imports between rooms
 
 prove: $(READY) ## breaks real systems on purpose, and shows that the harness says so (10 min)
 	@$(call verdict,$(PY) -m pytest tests/proofs -m proof -q $(ARGS))
+
+experiments: $(READY) ## what becomes of jobs while things break: chaos/experiments, a test each (1 h)
+	@$(call verdict,$(PY) -m pytest suites/chaos --topology gpu-2x4 $(ARGS))
+
+faults: $(READY) ## every fault on a real cluster: injected, proven, undone, all as before (30 min)
+	@$(call verdict,$(PY) -m pytest tests/faults -m faults -q $(ARGS))
+
+chaos: $(READY) ## a storm of random jobs and faults: make chaos MINUTES=20 SEED=n
+	@$(call verdict,$(PY) -m chaos storm --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS))
 
 compat: $(READY) ## the elastic suite on seven PyTorch versions, and the report (resumable; FULL=1)
 	@$(call verdict,$(PY) -m fixtures.matrix $(if $(FULL),--full) $(ARGS))
