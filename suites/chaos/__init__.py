@@ -1,0 +1,1 @@
+"""Experiments: what becomes of jobs while things break, a test each."""
