@@ -26,11 +26,14 @@ from clusters.kube import NODES, PODS, Kube, Object
 from clusters.topology import GPU
 from fixtures.systems.protocols import GangScheduler
 from oracles import relations
+from oracles.errors import HarnessError
 from tests.proofs import breaking
 
 NAME = "naive"
 #: seconds that one watch lasts
 WATCH = 300.0
+#: it says so when it has seen all pods that there are
+LISTENS = "listens"
 
 
 class Naive:
@@ -47,6 +50,7 @@ class Naive:
                 found, version = self._kube.list_with_version(PODS)
                 self._pods = {pod["metadata"]["uid"]: pod for pod in found if _mine(pod)}
                 self.schedule()
+                print(LISTENS, flush=True)
                 for event in self._kube.watch(PODS, since=version, timeout=WATCH):
                     self._see(event)
 
@@ -102,10 +106,19 @@ def _gang(pod: Object) -> tuple[str, str]:
 
 @contextmanager
 def running(cluster: Cluster) -> Iterator[None]:
-    """The scheduler as a process of its own, as long as the block lasts."""
+    """The scheduler as a process of its own, as long as the block lasts. It listens by then.
+
+    Raises:
+        HarnessError: it ended instead.
+    """
     command = [sys.executable, "-m", "tests.proofs.naive", str(cluster.kubeconfig), cluster.context]
-    process = subprocess.Popen(command, cwd=Path(__file__).parents[2])
+    process = subprocess.Popen(
+        command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True
+    )
     try:
+        assert process.stdout is not None
+        if process.stdout.readline().strip() != LISTENS:
+            raise HarnessError(f"the naive scheduler ended with {process.wait()}")
         yield
     finally:
         process.kill()
