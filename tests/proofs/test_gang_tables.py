@@ -89,7 +89,7 @@ def _proof(name: str, by: str, shows: str) -> object:
         _proof("G04 pods, room is freed by deletion", "naive", "gang a: "),
         _proof("G05 too many GPUs", "default", "gang a: "),
         _proof("G06 at once", "default", "exactly one of a and b"),
-        _proof("G07 all at once", "default", "bound: 4 of a"),
+        _proof("G07 all at once", "one more", "bound: 2 of a"),
         _proof("G08 pods", "evicting", "gang a: "),
         _proof("G10 pods", "one more", "3 pods of a end with success"),
         _proof("G11 far too little room", "default", "gang a: "),
