@@ -1,4 +1,4 @@
-"""``python -m chaos run | list | check | mend``; exit codes as everywhere (``ExitCode``)."""
+"""``python -m chaos run | list | check | storm | mend``; exit codes as in ``ExitCode``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from clusters.progress import say, step
 from oracles.errors import HarnessError
-from oracles.outcome import ExitCode, exit_code
+from oracles.outcome import ExitCode, Outcome, exit_code
 
 app = typer.Typer(
     help="Break clusters on purpose, and see what becomes of the jobs on them.",
@@ -90,6 +90,42 @@ def check(files: Annotated[list[str], typer.Argument(metavar="FILE...")]) -> Non
     for name in files:
         it = experiments.read(experiments.find(name))
         print(f"{it.name}: {it.about.question}")
+
+
+@app.command()
+def storm(
+    minutes: Annotated[float, typer.Option(min=0.5, max=600, help="How long it blows.")] = 20,
+    seed: Seed = None,
+    replay: Annotated[
+        Path | None, typer.Option(help="A schedule.json of a former storm, instead of a seed.")
+    ] = None,
+    shrink: Annotated[
+        int, typer.Option(min=0, help="If it fails, look for a shorter one, in so many runs.")
+    ] = 0,
+    cluster: Cluster = "",
+    operator: Operator = "training-operator",
+    scheduler: Scheduler = "coscheduling",
+    out: Out = Path("out"),
+    i_own_this_cluster: Owned = None,
+) -> int:
+    """Blow a storm of random jobs and faults over a cluster that is up, then see that all is well.
+
+    Its schedule comes from the seed; schedule.json, storm.jsonl and history.jsonl tell it all.
+    """
+    from chaos.standing import Asked
+    from chaos.storm import schedule, storming
+
+    number = seed if seed is not None else secrets.randbelow(2**32)
+    owned = tuple(i_own_this_cluster or ())
+    asked = Asked(cluster, operator, scheduler, "", number, out, owned)
+    plan = schedule.Schedule.read(replay) if replay else schedule.make(number, minutes)
+    with step(f"storm of {len(plan.strikes)} strikes"):
+        result = storming.run(asked, plan)
+    print(result.text())
+    if result.verdict.outcome is Outcome.FAIL and shrink:
+        shorter = storming.shorter(asked, plan, result, runs=shrink)
+        print(shorter.text())
+    return exit_code([result.verdict.outcome])
 
 
 @app.command()

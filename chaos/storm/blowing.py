@@ -1,0 +1,190 @@
+"""A storm blows: strikes at their times, then calm, then everything has to be well."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chaos import looking
+from chaos.errors import FaultError
+from chaos.faults.base import Fault
+from chaos.session import Session
+from chaos.storm import deeds
+from chaos.storm.deeds import Fleet
+from chaos.storm.schedule import Schedule, Strike
+from clusters.errors import ApiError, ClusterError, WaitTimeout
+from clusters.kube import PODS, SERVICES, Object, conditions
+from clusters.progress import say
+from oracles.errors import HarnessError, NotApplicable
+
+#: seconds of calm within which jobs have to run again, to end, and to leave nothing
+RUNS, ENDS, GONE = 180.0, 120.0, 60.0
+#: file with what was done
+LOG = "storm.jsonl"
+
+
+@dataclass
+class Storm:
+    """What became of a storm.
+
+    Attributes:
+        done, missed: how many strikes hit something, and how many found nothing to hit.
+        broken: promises of the systems under test that were not kept once it was calm.
+        unsure: what keeps anybody from saying.
+    """
+
+    done: int = 0
+    missed: int = 0
+    broken: list[str] = field(default_factory=list)
+    unsure: list[str] = field(default_factory=list)
+
+
+def blow(it: Session, schedule: Schedule, folder: Path) -> Storm:
+    """Blow a storm over the session's namespace and cluster; everything is mended afterwards."""
+    before = looking.look(it.site)
+    found, fleet = Storm(), Fleet()
+    start = time.monotonic()
+    mends: list[tuple[float, int, Fault]] = []
+    log = (folder / LOG).open("a")
+
+    def note(word: str, strike: Strike | None, what: str) -> None:
+        line = {"t": round(time.monotonic() - start, 2), "what": word, "said": what}
+        if strike is not None:
+            line |= {"strike": strike.number, "deed": strike.deed}
+        log.write(json.dumps(line) + "\n")
+        log.flush()
+
+    def mend_until(moment: float) -> None:
+        while mends and mends[0][0] <= moment:
+            due, number, fault = heapq.heappop(mends)
+            _sleep_until(start + due)
+            _mend(it, fault, found)
+            note("mended", None, f"strike {number}: {fault.name}")
+
+    try:
+        for strike in schedule.strikes:
+            mend_until(strike.at)
+            _sleep_until(start + strike.at)
+            try:
+                what = _strike(it, fleet, strike, mends, time.monotonic() - start)
+            except NotApplicable as error:
+                found.missed += 1
+                note("not applicable", strike, str(error))
+            except FaultError as error:
+                found.missed += 1
+                note("missed", strike, str(error))
+            except ClusterError as error:
+                found.missed += 1
+                note("failed", strike, str(error))
+            else:
+                found.done += 1
+                note("done", strike, what)
+        mend_until(float("inf"))
+        note("calm", None, f"{found.done} strikes hit, {found.missed} found nothing")
+        _calm(it, fleet, before, found)
+    finally:
+        try:
+            it.injector.close()
+        except HarnessError as error:
+            found.unsure.append(str(error))
+        for line in (*found.broken, *found.unsure):
+            note("wrong", None, line)
+        log.close()
+    return found
+
+
+def _strike(
+    it: Session, fleet: Fleet, strike: Strike, mends: list[tuple[float, int, Fault]], now: float
+) -> str:
+    if strike.deed in ("pytorchjob", "tfjob", "gang"):
+        return deeds.submit(it, fleet, strike)
+    if strike.deed == "finish":
+        names = sorted((fleet.jobs.keys() | fleet.gangs.keys()) - fleet.told)
+        if len(names) < 2:  # one is left for others to hit
+            raise FaultError("there is nothing that could finish")
+        name = names[int(strike.pick * len(names)) % len(names)]
+        deeds.finish(it, fleet, name)
+        return name
+    fault = deeds.fault(it, fleet, strike)
+    proof = it.injector(fault, strike=strike.number)
+    # also what mends itself is waited for: the next one shall find it whole
+    heapq.heappush(mends, (now + strike.lasts, strike.number, fault))
+    return proof.what
+
+
+def _mend(it: Session, fault: Fault, found: Storm) -> None:
+    try:
+        it.injector.recover(fault)
+    except HarnessError as error:
+        found.unsure.append(f"{fault.name} is not mended: {error}")
+
+
+def _calm(it: Session, fleet: Fleet, before: looking.State, found: Storm) -> None:
+    """Everything has to run, to end, and to leave nothing."""
+    say(f"calm after {found.done} strikes: {len(fleet.jobs)} jobs, {len(fleet.gangs)} gangs")
+    for name in sorted(fleet.jobs.keys() | fleet.gangs.keys()):
+        deeds.finish(it, fleet, name)
+    for name, kind in fleet.jobs.items():
+        what = it.operator.jobs[kind]
+        _promise(
+            found,
+            f"{kind} {name} succeeds within {RUNS + ENDS:.0f} s of calm",
+            lambda what=what, name=name: it.kube.wait(  # type: ignore[misc]
+                what, _succeeded, namespace=it.namespace, fields=f"metadata.name={name}",
+                deadline=RUNS + ENDS, why=f"{name} Succeeded",
+            ),
+        )  # fmt: skip
+    for name, count in fleet.gangs.items():
+        _promise(
+            found,
+            f"the {count} pods of the gang {name} succeed",
+            lambda name=name, count=count: it.kube.wait(  # type: ignore[misc]
+                PODS, lambda pods: _all_succeeded(pods, count), namespace=it.namespace,
+                labels=f"{deeds.GANG_LABEL}={name}", deadline=RUNS, why=f"{name} succeeded",
+            ),
+        )  # fmt: skip
+    for name, kind in fleet.jobs.items():
+        it.kube.delete(it.operator.jobs[kind], name, it.namespace)
+    for what in (PODS, SERVICES):
+        _promise(
+            found,
+            f"no {what.plural} of deleted jobs are left",
+            lambda what=what: it.kube.wait(  # type: ignore[misc]
+                what, lambda items: None if items else True, namespace=it.namespace,
+                labels=deeds.JOB_LABEL, deadline=GONE, why=f"no {what.plural}",
+            ),
+        )  # fmt: skip
+    end = time.monotonic() + GONE
+    while different := looking.differences(before, looking.look(it.site)):
+        if time.monotonic() > end:
+            found.unsure += [f"the cluster is not as before: {line}" for line in different]
+            return
+        time.sleep(1.0)
+
+
+def _promise(found: Storm, what: str, wait: Callable[[], object]) -> None:
+    try:
+        wait()
+    except WaitTimeout as error:
+        found.broken.append(f"{what}: {error}")
+    except (ApiError, ClusterError) as error:
+        found.unsure.append(f"{what}: {error}")
+
+
+def _succeeded(jobs: list[Object]) -> bool | None:
+    return True if jobs and conditions(jobs[0]).get("Succeeded") == "True" else None
+
+
+def _all_succeeded(pods: list[Object], count: int) -> bool | None:
+    done = [pod for pod in pods if pod["status"].get("phase") == "Succeeded"]
+    # evicted and deleted pods of a gang without a job are made by nobody again
+    return True if len(done) == len(pods) <= count else None
+
+
+def _sleep_until(moment: float) -> None:
+    while (left := moment - time.monotonic()) > 0:
+        time.sleep(min(left, 0.5))
