@@ -129,8 +129,12 @@ class LocalProcesses:
     # files ---------------------------------------------------------------------------------
 
     def folder(self, name: str) -> Path:
-        """A folder of the process's own, for configuration and certificates; made if need be."""
-        path = self._folder / "processes" / name
+        """A folder of the process's own, for configuration and certificates; made if need be.
+
+        Its log is not in there: some programs watch the folder of their configuration, and would
+        read it anew with every line that they write.
+        """
+        path = self._folder / "processes" / name / "own"
         path.mkdir(parents=True, exist_ok=True)
         return path
 
@@ -176,7 +180,8 @@ class LocalProcesses:
     def launch(self, process: LocalProcess) -> None:
         """As :meth:`start`, without waiting: several may start at once. Raises ProcessError."""
         self.stop(process.name)
-        folder = self.folder(process.name)
+        own = self.folder(process.name)
+        folder = own.parent
         if shutil.which(process.argv[0]) is None:
             raise ProcessError(f"{process.name}: {process.argv[0]} is not a program")
         once = "" if process.restarts else "once"
@@ -188,7 +193,7 @@ class LocalProcesses:
         with (folder / "log").open("ab") as log:
             keeper = subprocess.Popen(
                 ["/bin/sh", "-c", _KEEPER, "keeper", str(folder / "pid"), once, *process.argv],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=folder,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=own,
                 env={**os.environ, **process.env, TAG: str(self._folder)}, start_new_session=True,
             )  # fmt: skip
         _children.append(keeper)

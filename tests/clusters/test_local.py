@@ -94,7 +94,7 @@ def test_children_of_a_process_end_with_its_cluster(processes: LocalProcesses) -
     folder = ledger.folder("some")
     until_true(lambda: len(local.alive(folder)) >= 3, deadline=5, why="all of them", every=0.05)
     for name in ("process.json", "pid", "keeper"):
-        (processes.folder("parent") / name).unlink()
+        (processes.folder("parent").parent / name).unlink()
     processes.stop_all()
     assert local.alive(folder) == []
 
@@ -102,13 +102,20 @@ def test_children_of_a_process_end_with_its_cluster(processes: LocalProcesses) -
 def test_a_pid_that_became_somebody_elses_is_let_be(processes: LocalProcesses) -> None:
     processes.start(LocalProcess("sleeper", SLEEPER))
     processes.stop("sleeper")
-    folder = processes.folder("sleeper")
+    folder = processes.folder("sleeper").parent
     (folder / "pid").write_text(f"{os.getpid()} 0")
     (folder / "keeper").write_text(f"{os.getpid()} 1")
     state = processes.state("sleeper")
     assert state is not None
     assert state.pid is None
     processes.stop("sleeper")  # else this test ends here
+
+
+def test_a_log_is_not_where_the_configuration_is(processes: LocalProcesses) -> None:
+    """Volcano's scheduler watches that folder, and reads all anew when something is written."""
+    processes.start(LocalProcess("sleeper", SLEEPER))
+    until_true(lambda: processes.log("sleeper") != "", deadline=5, why="its log")
+    assert list(processes.folder("sleeper").iterdir()) == []
 
 
 def test_ports_are_given_once(processes: LocalProcesses) -> None:
