@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from chaos import looking, session
-from chaos.actions import INTERVAL
+from chaos.actions.jobs import INTERVAL
 from chaos.activities import activity, mending, promised
 from chaos.errors import NotProven, NotReached
 from chaos.faults.api import ApiTrouble
