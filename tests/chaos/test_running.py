@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -75,6 +77,19 @@ def server(ready: bool) -> str:
     return f"http://127.0.0.1:{http.server_port}"
 
 
+def kubeconfig(folder: Path, *, ready: bool) -> Path:
+    """Of such a server, with the context ``x``."""
+    path = folder / "kubeconfig"
+    config = {
+        "clusters": [{"name": "c", "cluster": {"server": server(ready)}}],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
 def run(
     folder: Path, *method: dict[str, Any], ready: bool = True, deadline: float = SOON,
     change: Callable[[dict[str, Any]], None] = lambda data: None,
@@ -88,20 +103,12 @@ def run(
     change(data)
     path = folder / "experiment.yaml"
     path.write_text(yaml.safe_dump(data))
-    kubeconfig = folder / "kubeconfig"
-    config = {
-        "clusters": [{"name": "c", "cluster": {"server": server(ready)}}],
-        "users": [{"name": "u", "user": {}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
-    kubeconfig.write_text(yaml.safe_dump(config))
     handover = Handover(
         cluster="x", provider="existing:x", operator="training-operator",
         scheduler="coscheduling", namespace="t", folder=str(folder / "out"),
     )  # fmt: skip
     started = time.monotonic()
-    environment = {"KUBECONFIG": str(kubeconfig)}
+    environment = {"KUBECONFIG": str(kubeconfig(folder, ready=ready))}
     verdict = running.run(
         experiments.read(path), handover, deadline=deadline, grace=20, environment=environment
     )
@@ -165,6 +172,30 @@ def test_somebodys_nodes_are_not_touched(ran: Callable[[str], Ran]) -> None:
     found = ran("breaks it")
     assert found.verdict.outcome == "NOT_APPLICABLE", found.text
     assert "--i-own-this-cluster x" in found.text
+
+
+def test_the_stock_command_runs_it_too(tmp_path: Path) -> None:
+    """`chaos run FILE`: the control finds the cluster, makes a namespace, records, and judges."""
+    (tmp_path / "out").mkdir()
+    data = copy.deepcopy(TEMPLATE)
+    data["method"] = [call("pause", seconds=0)]
+    data["rollbacks"] = data["rollbacks"][:1]
+    path = tmp_path / "experiment.yaml"
+    path.write_text(yaml.safe_dump(data))
+    environment = {
+        **os.environ, "KUBECONFIG": str(kubeconfig(tmp_path, ready=True)),
+        "MUSTER_CLUSTER": "existing:x", "MUSTER_TORCH": "",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "chaostoolkit", "run", "experiment.yaml"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    journal = json.loads((tmp_path / "journal.json").read_text())
+    assert journal["muster"] == {"outcome": "PASS", "reasons": [], "measures": {}}
+    (folder,) = (tmp_path / "out").iterdir()
+    assert (folder / "history.jsonl").stat().st_size > 0
 
 
 HANGS = """
