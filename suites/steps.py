@@ -25,7 +25,7 @@ WINNER, LOSER = "winner", "loser"
 #: seconds for which what must not happen is held where a behaviour does not say longer: a
 #: scheduler that would bind does so within 4 s of the last pod (the slowest of 21 admissions that
 #: were measured on 2 busy cores), and tries again after a back-off of at most that in this time
-SHORT = 6.0
+SHORT = 5.0
 
 
 class Step(Protocol):

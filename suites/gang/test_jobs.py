@@ -22,7 +22,7 @@ from suites.steps import SHORT
 #: no node has it
 NOWHERE = {"muster.dev/no-node": "has-this"}
 #: seconds within which an operator follows a change
-FOLLOWS = 15.0
+FOLLOWS = 10.0
 #: seconds for a job whose pods run for two
 LIFE = 60.0
 
