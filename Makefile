@@ -27,7 +27,7 @@ SEED ?=
 .PHONY: help setup e2e suites test unit lint smoke prove experiments faults chaos compat bench doctor report clean lock
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## the virtualenv, with everything pinned in requirements.txt
 
