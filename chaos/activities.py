@@ -59,6 +59,12 @@ def activity[**P, R](function: Callable[P, R], *, always: bool = False) -> Calla
     return run
 
 
+def refuse(it: session.Session, reason: str) -> None:
+    """Let no activity but mending be done, because the cluster is not what is needed."""
+    it.failed = reason
+    _write(it, "session", time.time(), Outcome.NOT_APPLICABLE, reason)
+
+
 def mending[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     """An activity that is done in any case: a rollback."""
     return activity(function, always=True)

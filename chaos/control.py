@@ -17,9 +17,10 @@ from typing import Any
 
 from chaoslib.exceptions import InterruptExecution
 
-from chaos import session
+from chaos import activities, session
 from chaos.session import VARIABLE, Handover
 from clusters.progress import say
+from clusters.topology import Topology
 from oracles.errors import HarnessError
 
 _held: ExitStack | None = None
@@ -31,14 +32,28 @@ def before_experiment_control(context: Mapping[str, Any], **more: Any) -> None:
     try:
         if path := os.environ.get(VARIABLE):
             session.use(session.open_session(Handover.read(Path(path))))
-            return
-        from chaos import standing
+        else:
+            from chaos import standing
 
-        _held = ExitStack()
-        session.use(_held.enter_context(standing.from_environment(str(context["title"]))))
+            _held = ExitStack()
+            session.use(_held.enter_context(standing.from_environment(str(context["title"]))))
     except HarnessError as error:
         say(f"error: {error}")
         raise InterruptExecution(str(error)) from error
+    if reason := unfit(context, session.current().site.cluster.topology):
+        activities.refuse(session.current(), reason)
+
+
+def unfit(experiment: Mapping[str, Any], topology: Topology) -> str:
+    """Why a cluster cannot answer an experiment's question; "" when it can."""
+    found = [e for e in experiment.get("extensions") or [] if e.get("name") == "muster"]
+    about = found[0] if found else {}
+    wanted = about.get("topology") or ()
+    if wanted and topology.name not in wanted:
+        return f"it needs topology {' or '.join(wanted)}, this is {topology.name}"
+    if (gpus := int(about.get("gpus") or 0)) > topology.gpus:
+        return f"it needs {gpus} GPUs, the cluster has {topology.gpus}"
+    return ""
 
 
 def after_experiment_control(

@@ -16,8 +16,8 @@ from chaos.processes import Process, Which
 from chaos.site import Site
 from chaos.undo.steps import OnNode, Patch, Reinstall, Step
 from clusters.cluster import Capability
-from clusters.errors import WaitTimeout
-from clusters.kube import DEPLOYMENTS, PODS, Object, conditions
+from clusters.errors import ClusterError, WaitTimeout
+from clusters.kube import DEPLOYMENTS, PODS, Object, conditions, until_true
 from fixtures.systems.manifests import SYSTEM
 from fixtures.systems.protocols import GangScheduler, Operator
 
@@ -138,9 +138,7 @@ class KillSystem(SystemFault):
         """The processes, or the pods, are not there any more. Raises NotProven."""
         evidence: dict[str, str] = {}
         for pod, task, process in self._found:
-            seen = processes.states(self.site, pod["spec"]["nodeName"], [process])
-            if seen.get(process.pid) not in ("gone", "Z", "X"):
-                raise NotProven(f"process {process} of {self.about} is still there: {seen}")
+            _wait_gone(self.site, pod["spec"]["nodeName"], process, self.about, deadline)
             evidence[f"process {process.pid} of container {task[:12]}"] = "gone"
         if self._how == "pod":
             gone = {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in self._pods}
@@ -334,3 +332,16 @@ def wait_back(site: Site, target: Target, *, deadline: float = BACK) -> None:
 def _selector(deployment: Object) -> str:
     chosen = deployment["spec"]["selector"]["matchLabels"]
     return ",".join(f"{key}={value}" for key, value in chosen.items())
+
+
+def _wait_gone(site: Site, node: str, process: Process, about: str, deadline: float) -> None:
+    seen: dict[int, str] = {}
+
+    def gone() -> bool:
+        seen.update(processes.states(site, node, [process]))
+        return seen.get(process.pid) in ("gone", "Z", "X")
+
+    try:
+        until_true(gone, deadline=deadline, why=f"process {process} gone", every=0.1)
+    except ClusterError as error:
+        raise NotProven(f"process {process} of {about} is still there: {error}; {seen}") from error

@@ -11,7 +11,7 @@ import yaml
 from chaoslib.exceptions import InterruptExecution
 from places import Place
 
-from chaos import activities, experiments, session
+from chaos import activities, control, experiments, session
 from chaos.activities import ActivityTrouble, activity, mending
 from chaos.errors import FaultError
 from chaos.experiments import verdicts
@@ -200,6 +200,22 @@ def test_after_the_first_that_failed_only_mending_is_done(at_work: session.Sessi
 def test_without_a_session_nothing_is_done() -> None:
     with pytest.raises(FaultError, match="no cluster is at hand"):
         activity(lambda: None)()
+
+
+def test_a_cluster_that_cannot_answer_the_question(at_work: session.Session) -> None:
+    def unfit(**about: Any) -> str:
+        experiment = {"extensions": [{"name": "muster", **about}]}
+        return control.unfit(experiment, at_work.site.cluster.topology)
+
+    assert unfit() == unfit(gpus=2, topology=["small"]) == ""
+    assert unfit(gpus=4) == "it needs 4 GPUs, the cluster has 2"
+    assert unfit(topology=["gpu-2x4"]) == "it needs topology gpu-2x4, this is small"
+    activities.refuse(at_work, unfit(gpus=4))
+    with pytest.raises(ActivityTrouble, match="skipped: it needs 4 GPUs"):
+        activity(lambda: None)()
+    it = journal(run=[item("a", "failed")], steady_states=states(after=BAD))
+    verdict = verdicts.of_journal(it, verdicts.notes_of(at_work.folder))
+    assert verdict.outcome is Outcome.NOT_APPLICABLE
 
 
 def test_nodes_by_their_place(at_work: session.Session, place: Place) -> None:

@@ -283,6 +283,8 @@ def test_a_killed_process_that_is_there_is_no_proof(place: Place, target: Target
     fault.inject()
     with pytest.raises(NotProven, match="still there"):
         fault.proof(deadline=0)
+    place.provider.scripts = {"else echo 41 gone": "41 gone"}
+    assert list(fault.proof(deadline=0).evidence.values()) == ["gone"]
 
 
 def test_killed_pods(place: Place, target: Target) -> None:
