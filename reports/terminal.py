@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Sequence
 
+from oracles.outcome import Outcome
 from reports import axes, timing, words
+from reports.axes import Grid
 from reports.changes import counted
 from reports.table import Entry, Report
 
 #: columns of a terminal; wider ones are rare in logs
 WIDTH = 110
+#: versions from which on they are columns
+MANY = 3
+_SHORT = {Outcome.NOT_APPLICABLE: "n/a", Outcome.INCONCLUSIVE: "INCONCL"}
 
 
 def text(report: Report) -> str:
@@ -19,7 +25,18 @@ def text(report: Report) -> str:
     varies = axes.varying(entries)
     shared = words.parts(axes.common(entries))
     lines = [f"On {shared}."] if shared else []
-    lines += _table(
+    grids = axes.grids(entries) if entries else []
+    many = grids and len(grids[0].columns) >= MANY
+    lines += _pivot(grids[0]) if many else _list(entries, varies)
+    lines += _time(entries, varies)
+    if report.before is not None:
+        lines += _changes(report, varies)
+    return "\n".join([*lines, words.totals(report)])
+
+
+def _list(entries: Sequence[Entry], varies: list[str]) -> list[str]:
+    """A row per cell."""
+    return _table(
         ("behaviour", *varies, "outcome", "seconds (min/median/max)"),
         [
             (
@@ -31,10 +48,25 @@ def text(report: Report) -> str:
             for entry in entries
         ],
     )
-    lines += _time(entries, varies)
-    if report.before is not None:
-        lines += _changes(report, varies)
-    return "\n".join([*lines, words.totals(report)])
+
+
+def _pivot(grid: Grid) -> list[str]:
+    """A row per behaviour's case, a column per version."""
+    rows = []
+    for line in grid.lines:
+        cells = [line.cells.get(column.value) for column in grid.columns]
+        shown = [_short(entry) if entry else words.NOT_RUN for entry in cells]
+        if line.only and not line.cells:
+            shown = [f"{_short(line.only)} (all)"] + [""] * (len(cells) - 1)
+        rows.append((words.row(line, grid.axis), *shown))
+    return _table(("behaviour", *(column.label for column in grid.columns)), rows)
+
+
+def _short(entry: Entry) -> str:
+    counts = {_SHORT.get(outcome, outcome): number for outcome, number in entry.counts.items()}
+    if len(counts) == 1:
+        return f"{next(iter(counts))} ×{entry.attempts}"
+    return "\n".join(f"{number} {outcome}" for outcome, number in counts.items())
 
 
 def changed(report: Report, other: str) -> str:
@@ -62,7 +94,7 @@ def _time(entries: Sequence[Entry], varies: list[str]) -> list[str]:
         for entry, each in timing.slowest(entries)
     ]  # fmt: skip
     return [
-        f"time: {timing.seconds(whole)}: {told}",
+        *textwrap.wrap(f"time: {timing.seconds(whole)}: {told}", WIDTH),
         f"the slowest {len(rows)}:",
         *_table(None, rows),
     ]

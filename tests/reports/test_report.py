@@ -17,7 +17,7 @@ from oracles.errors import UsageError
 from oracles.known import KnownFaults
 from oracles.outcome import Outcome
 from oracles.results import Log
-from reports import axes, changes, markdown, notes, sheet, table, words
+from reports import axes, changes, markdown, notes, sheet, table, terminal, words
 from reports.cli import app
 from reports.links import Link, Links, places
 
@@ -343,6 +343,14 @@ def test_build_writes_all_forms_and_prints_where_the_time_went(
     data = json.loads((out / "report.json").read_text())
     assert [c["kind"] for c in data["changes"]] == ["worse"]
     assert "PASS → 2 PASS, 1 FAIL" in (out / "report.md").read_text()
+
+
+def test_many_versions_are_columns_in_a_terminal_too(report: table.Report) -> None:
+    lines = [line.split() for line in terminal.text(report).splitlines()]
+    assert ["behaviour", *VERSIONS] in lines
+    assert ["E01", "the", "least", "·", "Kubernetes", "1.34.4", *["PASS", "×1"] * 7] in lines
+    assert any("(all)" in line for line in lines)
+    assert max(map(len, terminal.text(report).splitlines())) <= terminal.WIDTH
 
 
 def test_merge_and_diff(two: list[str], tmp_path: Path) -> None:
