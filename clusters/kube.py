@@ -139,6 +139,8 @@ class Kube(ApiServer):
                     body=manifest,
                     query={"fieldManager": MANAGER, "force": "true"},
                     content_type="application/apply-patch+yaml",
+                    # a definition of half a megabyte, on a host that is busy with builds
+                    timeout=120.0,
                 )
             )
         return done
