@@ -251,7 +251,7 @@ class Stage:
         with self.expect(what):
             self.kube.wait(
                 PODS, lambda found: True if until(found) else None,
-                namespace=self.ns, deadline=deadline or self.admission, why=what,
+                namespace=self.ns, deadline=deadline or self.admission, why="pods",
             )  # fmt: skip
 
     def wait_counts(self, wanted: Mapping[str, int]) -> None:

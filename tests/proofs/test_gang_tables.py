@@ -94,7 +94,7 @@ def _proof(name: str, by: str, shows: str) -> object:
         _proof("G10 pods", "one more", "3 pods of a end with success"),
         _proof("G11 far too little room", "default", "gang a: "),
         _proof("G12 3 and 3 for 3 of 2", "default", "gang a: "),
-        _proof("G13 pods, on an empty cluster", "evicting", ""),
+        _proof("G13 pods, on an empty cluster", "evicting", "bound: 4 of a"),
         _proof("S05 order", "without priorities", "3 of high"),
         _proof("S08 all nodes cordoned", "naive", "gang a: "),
     ],
