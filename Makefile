@@ -78,8 +78,8 @@ bench: $(READY) ## the figures of the README, as ratios measured in one run
 doctor: $(READY) ## what this machine has, lacks, and how to get it
 	@$(call verdict,$(PY) -m clusters doctor)
 
-report: $(READY) ## a static Allure page of the last run (needs Node)
-	@$(call verdict,$(PY) -m reports allure out/latest)
+report: $(READY) ## pages of the last run: out/latest/report.html, and Allure's where Node is there
+	@$(call verdict,$(PY) -m reports build out/latest && $(PY) -m reports allure out/latest)
 
 clean: $(READY) ## remove all clusters, stop our Docker engine; the cache stays
 	@$(call verdict,$(PY) -m clusters clean)
