@@ -25,6 +25,7 @@ from fixtures.plugin import attempts, context, outcomes, run, soundness
 from fixtures.plugin.judging import with_history
 from fixtures.plugin.outcomes import RECORD, Broken, Record, Verdict
 from oracles import proofs
+from oracles.errors import NotApplicable
 from oracles.outcome import Outcome
 from oracles.proofs import Proof
 
@@ -45,6 +46,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     verdict = Verdict(Outcome.PASS, "", [])
     try:
         yield
+    except NotApplicable:
+        raise  # nothing could be broken here
     except Exception as raised:
         error = with_history(record, raised)
         verdict = outcomes.judge(error, lambda: soundness.of_test(record))

@@ -43,6 +43,14 @@ def owned(job: Object, name: str, labels: dict[str, str] | None = None) -> Objec
     }
 
 
+def counted(kube: Kube, ns: str) -> None:
+    """Wait until the job's status counts its worker: then only what is broken here is wrong."""
+    jobs.wait(
+        kube, PYTORCHJOBS, ns, "job", lambda job: jobs.replicas(job, "Worker")["active"] == 1,
+        deadline=STARTED, why="an active worker in the status",
+    )  # fmt: skip
+
+
 def get(kube: Kube, ns: str) -> Object:
     """The job."""
     job = kube.get(PYTORCHJOBS, "job", ns)
@@ -84,11 +92,11 @@ def test_a_pod_for_a_finished_job(system: SystemUnderTest, ns: str) -> None:
 def test_restarts_without_end(system: SystemUnderTest, ns: str) -> None:
     kube = system.cluster.kube
     job = pytorchjob(
-        "job", master=False, workers=1, program=Program(seconds=5, code=1),
+        "job", master=False, workers=1, program=Program(seconds=8, code=1),
         run_policy={"backoffLimit": 0},
     )  # fmt: skip
     kube.create(job, namespace=ns)
-    pods.wait_running(kube, ns, 1, deadline=STARTED)
+    counted(kube, ns)
     with breaking.forsaken(kube, PYTORCHJOBS, ns, "job"):
         kube.wait(
             PODS, lambda found: True if any(map(_restarted, found)) else None,
@@ -113,6 +121,7 @@ def test_a_worker_too_many(system: SystemUnderTest, ns: str) -> None:
     job = elastic_program_job("job", workers=1, low=1, high=2, program=Program(seconds=600))
     kube.create(job, namespace=ns)
     (worker,) = pods.wait_bound(kube, ns, 1, deadline=pods.ADMISSION)
+    counted(kube, ns)
     labels = {**worker["metadata"]["labels"], jobs.INDEX_LABEL: "1"}
     with breaking.forsaken(kube, PYTORCHJOBS, ns, "job"):
         kube.create(owned(get(kube, ns), "job-worker-1", labels), namespace=ns)
