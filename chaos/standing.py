@@ -14,7 +14,7 @@ from pathlib import Path
 from chaos import undo
 from chaos.session import Handover, Session, open_session
 from chaos.site import Site
-from clusters import cache
+from clusters import cache, ledger
 from clusters.cluster import Cluster
 from clusters.errors import ClusterError, WaitTimeout
 from clusters.kube import NAMESPACES, PODS, Kube, Resource
@@ -128,14 +128,14 @@ def _cluster(asked: Asked) -> Cluster:
         where = provider(asked.cluster)
         cluster = where.get(asked.cluster)
     else:
-        where = provider("kind")
-        up = where.names()
+        up = {entry.name: entry.provider for entry in ledger.entries() if entry.ready}
         if not asked.cluster and len(up) != 1:
             raise UsageError(
                 f"which cluster? {len(up)} are up",
                 hint=f"name one of {', '.join(up)}" if up else "python -m clusters up makes one",
             )
-        name = asked.cluster or up[0]
+        name = asked.cluster or next(iter(up))
+        where = provider(up.get(name, "kind"))
         undo.mend_named(where, name)
         return where.get(name)
     undo.mend(Site(cluster, where))

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from chaos import aim, session
 from chaos.actions.common import WITHIN
 from chaos.activities import activity
 from chaos.errors import FaultError
+from clusters.cluster import Capability
+from clusters.errors import ClusterError
 from clusters.kube import PODS, PYTORCHJOBS
 from fixtures import runtimes, workloads
 from fixtures.workloads import Program, TrainOptions
+from oracles.errors import NotApplicable
 
 #: as in suites/elastic: torchrun's own 30 and 60 s would only make everybody wait
 RENDEZVOUS = {"last_call_timeout": "2", "read_timeout": "20"}
 #: steps between two checkpoints of jobs that train
 INTERVAL = 10
+JOB_LABEL = "training.kubeflow.org/job-name"
 
 
 @activity
@@ -45,7 +51,7 @@ def submit_program_job(
 ) -> str:  # fmt: skip
     """An elastic PyTorchJob of controllable programs: quick to start, it trains nothing."""
     it = session.current()
-    folder = workloads.job_folder(it.site.cluster, it.namespace, name)
+    folder = shared_folder(it, name)
     job = workloads.elastic_program_job(
         name, workers=workers, low=low, high=high, gpus=gpus, shared=folder,
         program=Program(seconds=seconds), run_policy={"cleanPodPolicy": clean},
@@ -61,7 +67,7 @@ def submit_tfjob(
 ) -> str:  # fmt: skip
     """A TFJob of controllable programs."""
     it = session.current()
-    folder = workloads.job_folder(it.site.cluster, it.namespace, name)
+    folder = shared_folder(it, name)
     job = workloads.tfjob(
         name, ps=ps, workers=workers, chief=chief, gpus=gpus, shared=folder,
         program=Program(seconds=seconds),
@@ -126,9 +132,32 @@ def delete_job(name: str, kind: str = "PyTorchJob") -> bool:
 def tell(job: str, *orders: str, order: str = "finish") -> str:
     """Tell a job's programs what to do next: ``finish``, ``exit 3 role=worker``, ..."""
     it = session.current()
-    folder = workloads.job_folder(it.site.cluster, it.namespace, job)
-    workloads.control(folder, *(orders or (order,)))
+    give(it, job, *(orders or (order,)))
     return order
+
+
+def shared_folder(it: session.Session, job: str) -> Path | None:
+    """The folder of a job's control file; None where pods have no containers to read it."""
+    if Capability.HOST_FOLDERS not in it.site.cluster.capabilities:
+        return None
+    return workloads.job_folder(it.site.cluster, it.namespace, job)
+
+
+def give(it: session.Session, job: str, *orders: str, label: str = JOB_LABEL) -> None:
+    """Give orders to a job's programs. Pods without containers can be told to finish only.
+
+    Raises:
+        NotApplicable: they cannot be told that.
+    """
+    folder = shared_folder(it, job)
+    if folder is not None:
+        workloads.control(folder, *orders)
+        return
+    if orders != ("finish",):
+        raise NotApplicable(f"pods without containers cannot be told: {'; '.join(orders)}")
+    for pod in it.kube.find(PODS, it.namespace, labels=f"{label}={job}"):
+        with suppress(ClusterError):  # it does not run: somebody else's business
+            workloads.finish(it.site.cluster, it.namespace, pod["metadata"]["name"])
 
 
 @activity

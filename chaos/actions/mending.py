@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from chaos import session
+from chaos.actions.jobs import give
 from chaos.activities import activity, mending
 from chaos.errors import FaultError
-from fixtures import workloads
 
 
 @activity
@@ -37,7 +37,6 @@ def finish_jobs() -> int:
     count = 0
     for what in it.operator.jobs.values():
         for job in it.kube.find(what, it.namespace):
-            folder = workloads.job_folder(it.site.cluster, it.namespace, job["metadata"]["name"])
-            workloads.control(folder, "finish")
+            give(it, job["metadata"]["name"], "finish")
             count += 1
     return count

@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from chaos import proxy
 from chaos.errors import FaultError, NotProven
 from chaos.faults.base import Planned, Proof
 from chaos.faults.systems import Target
 from chaos.proxy import ApiProxy, Counts, Rule
 from chaos.site import Site
-from chaos.undo.steps import OnNode, Reinstall, Step
+from chaos.undo.steps import Reinstall, Step
 from clusters.errors import ClusterError
 from clusters.kube import until_true
 from fixtures.systems import registry
@@ -32,7 +33,7 @@ class ThroughProxy(Planned):
         self.target = target
         self.name = f"{target.role} through a proxy"
         self.pauses = (target.role,)
-        self.proxy = ApiProxy(site)
+        self.proxy: ApiProxy = proxy.of(site)
         self._operator, self._scheduler = operator, scheduler
         self._done = 0.0
 
@@ -43,11 +44,11 @@ class ThroughProxy(Planned):
 
     def look(self) -> Sequence[Step]:
         """The system is installed as it was, then the proxy is ended."""
-        if not self.target.deployments(self.site):
+        if not self.target.installed(self.site):
             raise FaultError(f"{self.about} is not installed by us, so its way cannot be changed")
         return [
             Reinstall(which=self.target.role, operator=self._operator, scheduler=self._scheduler),
-            self.proxy.undo(self.proxy.node),
+            self.proxy.ends(),
         ]
 
     def inject(self) -> None:
@@ -84,8 +85,8 @@ class ThroughProxy(Planned):
 
     def healed(self) -> None:
         """The proxy is gone. Raises FaultError."""
-        if self.site.answers(self.proxy.node) and self.proxy.running():
-            raise FaultError(f"the API proxy still runs on {self.proxy.node}")
+        if self.proxy.running():
+            raise FaultError("the API proxy still runs")
 
 
 class ApiTrouble(Planned):
@@ -121,7 +122,7 @@ class ApiTrouble(Planned):
         """Whether there is a proxy; the rule is taken back."""
         if not self._proxy.running():
             raise FaultError("the API proxy does not run")
-        return [OnNode(node=self._proxy.node, script=self._proxy.remove_script(self.rule.id))]
+        return [self._proxy.takes_back(self.rule.id)]
 
     def inject(self) -> None:
         """Set the rule."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from chaos import processes
@@ -14,10 +16,12 @@ from chaos.faults import signals
 from chaos.faults.base import Planned, Proof
 from chaos.processes import Process, Which
 from chaos.site import Site
-from chaos.undo.steps import OnNode, Patch, Reinstall, Step
+from chaos.undo.steps import Continue, OnNode, Patch, Reinstall, StartLocal, Step
+from clusters import local
 from clusters.cluster import Capability
 from clusters.errors import ClusterError, WaitTimeout
 from clusters.kube import DEPLOYMENTS, PODS, Object, conditions, until_true
+from clusters.processes import start_of
 from fixtures.systems.manifests import SYSTEM
 from fixtures.systems.protocols import GangScheduler, Operator
 
@@ -56,6 +60,17 @@ class Target:
         found = site.kube.find(DEPLOYMENTS, self.namespace, labels=f"{SYSTEM}={self.name}")
         meant = [item for item in found if self._meant(item["metadata"]["name"])]
         return meant or found
+
+    def local(self, site: Site) -> list[str]:
+        """Its processes of this host, by name; none where it runs in pods."""
+        if Capability.LOCAL_PROCESSES not in site.cluster.capabilities:
+            return []
+        found = local.of(site.cluster).names(self.name)
+        return [name for name in found if self._meant(name)] or found
+
+    def installed(self, site: Site) -> bool:
+        """Whether the harness installed it, so that it can be installed otherwise."""
+        return bool(self.local(site) or self.deployments(site))
 
     def _meant(self, name: str) -> bool:
         # scheduler-plugins-controller has the word in its name, too
@@ -111,11 +126,16 @@ class KillSystem(SystemFault):
         super().__init__(site, target)
         self._how = how
         self._found: list[tuple[Object, str, Process]] = []
-        if how == "process":
-            site.cluster.require(Capability.NODE_EXEC)
+        self._local: list[Local] = []
+        self._pods: list[Object] = []
 
     def look(self) -> Sequence[Step]:
-        """Find what is to be killed; Kubernetes starts it again."""
+        """Find what is to be killed; Kubernetes, or who keeps it, starts it again."""
+        self._local = local_processes(self.site, self.target)
+        if self._local:
+            return ()
+        if self._how == "process":
+            self.site.cluster.require(Capability.NODE_EXEC)
         self._pods = self.target.pods(self.site)
         if self._how == "process":
             for pod in self._pods:
@@ -128,6 +148,8 @@ class KillSystem(SystemFault):
         """Kill it."""
         self.plan()
         self._done = time.time()
+        for one in self._local:
+            one.send(signal.SIGKILL)
         for pod in self._pods if self._how == "pod" else ():
             meta = pod["metadata"]
             self.site.kube.delete(PODS, meta["name"], meta["namespace"], grace=0)
@@ -137,10 +159,13 @@ class KillSystem(SystemFault):
     def proof(self, *, deadline: float = 30.0) -> Proof:
         """The processes, or the pods, are not there any more. Raises NotProven."""
         evidence: dict[str, str] = {}
+        for one in self._local:
+            one.wait_gone(deadline)
+            evidence[f"process {one.pid} ({one.name})"] = "gone"
         for pod, task, process in self._found:
             _wait_gone(self.site, pod["spec"]["nodeName"], process, self.about, deadline)
             evidence[f"process {process.pid} of container {task[:12]}"] = "gone"
-        if self._how == "pod":
+        if self._how == "pod" and self._pods:
             gone = {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in self._pods}
 
             def none_left(pods: list[Object]) -> bool | None:
@@ -172,11 +197,15 @@ class FreezeSystem(SystemFault):
 
     def __init__(self, site: Site, target: Target) -> None:
         super().__init__(site, target)
-        site.cluster.require(Capability.NODE_EXEC)
         self._found: list[tuple[str, list[Process]]] = []
+        self._local: list[Local] = []
 
     def look(self) -> Sequence[Step]:
         """Find the processes; SIGCONT undoes it."""
+        self._local = local_processes(self.site, self.target)
+        if self._local:
+            return [Continue(pid=one.pid, start=one.start) for one in self._local]
+        self.site.cluster.require(Capability.NODE_EXEC)
         steps = []
         for pod in self.target.pods(self.site):
             name = pod["spec"]["containers"][0]["name"]
@@ -190,12 +219,17 @@ class FreezeSystem(SystemFault):
         """Stop them."""
         self.plan()
         self._done = time.time()
+        for one in self._local:
+            one.send(signal.SIGSTOP)
         for node, chosen in self._found:
             processes.send(self.site, node, chosen, signal.SIGSTOP)
 
     def proof(self, *, deadline: float = 30.0) -> Proof:
         """They are in state T. Raises NotProven."""
         evidence: dict[str, str] = {}
+        for one in self._local:
+            one.wait_state("T", deadline)
+            evidence[f"process {one.pid} ({one.name})"] = "S -> T"
         for node, chosen in self._found:
             found = signals.stopped(self.site, node, chosen, self.about, self._done, deadline)
             evidence |= found.evidence
@@ -203,6 +237,9 @@ class FreezeSystem(SystemFault):
 
     def healed(self) -> None:
         """None of them is stopped, and it is Ready."""
+        for one in self._local:
+            if one.state() == "T":
+                raise FaultError(f"process {one.pid} ({one.name}) is still stopped after SIGCONT")
         for node, chosen in self._found:
             signals.running(self.site, node, chosen)
         super().healed()
@@ -214,7 +251,9 @@ class TakeSystemAway(SystemFault):
     word = "take away"
 
     def look(self) -> Sequence[Step]:
-        """Its replicas; they are written back."""
+        """Its replicas, or its processes; they are written back, or started."""
+        if names := self.target.local(self.site):
+            return [StartLocal(names=tuple(names))]
         found = self.target.deployments(self.site)
         if not found:
             raise FaultError(f"{self.about} is no deployment, so it cannot be scaled down")
@@ -231,6 +270,9 @@ class TakeSystemAway(SystemFault):
         """Scale down; what is left of its pods is killed, for a graceful end may last."""
         self.plan()
         self._done = time.time()
+        if names := self.target.local(self.site):
+            local.of(self.site.cluster).stop(*names)
+            return
         pods = self.target.pods(self.site)
         for item in self.target.deployments(self.site):
             meta = item["metadata"]
@@ -242,7 +284,11 @@ class TakeSystemAway(SystemFault):
             self.site.kube.delete(PODS, meta["name"], meta["namespace"], grace=0)
 
     def proof(self, *, deadline: float = 30.0) -> Proof:
-        """It has no pods. Raises NotProven."""
+        """It has no pods, or its processes do not run. Raises NotProven."""
+        for name in self.target.local(self.site):
+            state = local.of(self.site.cluster).state(name)
+            if state is not None and state.pid is not None:
+                raise NotProven(f"{name} was stopped, but it runs as pid {state.pid}")
         for item in self.target.deployments(self.site):
             try:
                 self.site.kube.wait(
@@ -317,6 +363,11 @@ def wait_back(site: Site, target: Target, *, deadline: float = BACK) -> None:
         WaitTimeout: with what was last seen.
     """
 
+    if names := target.local(site):
+        for name in names:
+            local.of(site.cluster).wait_ready(name, deadline=deadline)
+        return
+
     def ready(pods: list[Object]) -> bool | None:
         up = [p for p in pods if conditions(p).get("Ready") == "True"]
         return True if any("deletionTimestamp" not in p["metadata"] for p in up) else None
@@ -332,6 +383,60 @@ def wait_back(site: Site, target: Target, *, deadline: float = BACK) -> None:
 def _selector(deployment: Object) -> str:
     chosen = deployment["spec"]["selector"]["matchLabels"]
     return ",".join(f"{key}={value}" for key, value in chosen.items())
+
+
+@dataclass(frozen=True)
+class Local:
+    """A process of this host that is a part of a system."""
+
+    name: str
+    pid: int
+    start: int
+
+    def send(self, sign: signal.Signals) -> None:
+        """Send it a signal. Raises FaultError when it is gone."""
+        if start_of(self.pid) != self.start:
+            raise FaultError(f"process {self.pid} ({self.name}) is gone already")
+        os.kill(self.pid, sign)
+
+    def state(self) -> str:
+        """The letter of proc(5); "" when it is gone."""
+        if start_of(self.pid) != self.start:
+            return ""
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return ""
+
+    def wait_gone(self, deadline: float) -> None:
+        """Raises NotProven."""
+        self.wait_state("", deadline)
+
+    def wait_state(self, wanted: str, deadline: float) -> None:
+        """Raises NotProven."""
+        try:
+            until_true(
+                lambda: self.state() == wanted, deadline=deadline, every=0.05,
+                why=f"process {self.pid} ({self.name}) {wanted or 'gone'}",
+            )  # fmt: skip
+        except ClusterError as error:
+            raise NotProven(f"it was signalled, but: {error}; it is {self.state()!r}") from error
+
+
+def local_processes(site: Site, target: Target) -> list[Local]:
+    """A system's processes of this host; none where it runs in pods.
+
+    Raises:
+        FaultError: one of them does not run.
+    """
+    found = []
+    for name in target.local(site):
+        state = local.of(site.cluster).state(name)
+        start = start_of(state.pid) if state is not None and state.pid is not None else None
+        if state is None or state.pid is None or start is None:
+            raise FaultError(f"{name} does not run")
+        found.append(Local(name, state.pid, start))
+    return found
 
 
 def _wait_gone(site: Site, node: str, process: Process, about: str, deadline: float) -> None:

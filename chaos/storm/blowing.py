@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import heapq
 import json
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from chaos import looking
+from chaos.actions.jobs import JOB_LABEL
 from chaos.errors import FaultError
 from chaos.faults.base import Fault
 from chaos.session import Session
 from chaos.storm import deeds
 from chaos.storm.deeds import Fleet
 from chaos.storm.schedule import Schedule, Strike
+from clusters.cluster import Capability
 from clusters.errors import ApiError, ClusterError, WaitTimeout
 from clusters.kube import PODS, SERVICES, Object, conditions
 from clusters.progress import say
@@ -126,8 +130,30 @@ def _mend(it: Session, fault: Fault, found: Storm) -> None:
 def _calm(it: Session, fleet: Fleet, before: looking.State, found: Storm) -> None:
     """Everything has to run, to end, and to leave nothing."""
     say(f"calm after {found.done} strikes: {len(fleet.jobs)} jobs, {len(fleet.gangs)} gangs")
-    for name in sorted(fleet.jobs.keys() | fleet.gangs.keys()):
+    names = sorted(fleet.jobs.keys() | fleet.gangs.keys())
+    for name in names:
         deeds.finish(it, fleet, name)
+    telling = threading.Event()
+    if Capability.CONTAINERS not in it.site.cluster.capabilities:
+        # no program reads the order there: pods that come later have to be told, too
+        threading.Thread(
+            target=_tell_on, args=(it, fleet, names, telling), name="orders", daemon=True
+        ).start()
+    try:
+        _ends(it, fleet, found)
+    finally:
+        telling.set()
+    _leaves_nothing(it, fleet, before, found)
+
+
+def _tell_on(it: Session, fleet: Fleet, names: Sequence[str], over: threading.Event) -> None:
+    while not over.wait(2.0):
+        for name in names:
+            with suppress(HarnessError):
+                deeds.finish(it, fleet, name)
+
+
+def _ends(it: Session, fleet: Fleet, found: Storm) -> None:
     for name, kind in fleet.jobs.items():
         what = it.operator.jobs[kind]
         _promise(
@@ -147,6 +173,9 @@ def _calm(it: Session, fleet: Fleet, before: looking.State, found: Storm) -> Non
                 labels=f"{deeds.GANG_LABEL}={name}", deadline=RUNS, why=f"{name} succeeded",
             ),
         )  # fmt: skip
+
+
+def _leaves_nothing(it: Session, fleet: Fleet, before: looking.State, found: Storm) -> None:
     for name, kind in fleet.jobs.items():
         it.kube.delete(it.operator.jobs[kind], name, it.namespace)
     for what in (PODS, SERVICES):
@@ -155,7 +184,7 @@ def _calm(it: Session, fleet: Fleet, before: looking.State, found: Storm) -> Non
             f"no {what.plural} of deleted jobs are left",
             lambda what=what: it.kube.wait(  # type: ignore[misc]
                 what, lambda items: None if items else True, namespace=it.namespace,
-                labels=deeds.JOB_LABEL, deadline=GONE, why=f"no {what.plural}",
+                labels=JOB_LABEL, deadline=GONE, why=f"no {what.plural}",
             ),
         )  # fmt: skip
     end = time.monotonic() + GONE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from chaos.actions.jobs import JOB_LABEL, give, shared_folder
 from chaos.activities import workers_of
 from chaos.errors import FaultError
 from chaos.faults import nodes
@@ -22,7 +23,6 @@ from clusters.kube import PODS, PYTORCHJOBS, Object
 from fixtures import workloads
 from fixtures.workloads import Program
 
-JOB_LABEL = "training.kubeflow.org/job-name"
 #: label of the pods of a gang without a job
 GANG_LABEL = "app"
 
@@ -46,7 +46,7 @@ def submit(it: Session, fleet: Fleet, strike: Strike) -> str:
     """Submit a job or a gang; its name."""
     name = f"s{strike.number}"
     count = 1 + int(strike.size * 3)
-    folder = workloads.job_folder(it.site.cluster, it.namespace, name)
+    folder = shared_folder(it, name)
     if strike.deed == "gang":
         it.kube.create(it.scheduler.group(name, it.namespace, count + 1))
         for pod in workloads.gang_pods(name, count + 1, gpus=1, shared=folder):
@@ -73,7 +73,7 @@ def submit(it: Session, fleet: Fleet, strike: Strike) -> str:
 
 def finish(it: Session, fleet: Fleet, name: str) -> None:
     """Tell a job or a gang to come to its end."""
-    workloads.control(workloads.job_folder(it.site.cluster, it.namespace, name), "finish")
+    give(it, name, "finish", label=GANG_LABEL if name in fleet.gangs else JOB_LABEL)
     fleet.told.add(name)
 
 

@@ -7,19 +7,26 @@ process dies, the next one that uses the cluster does it, or ``python -m chaos m
 from chaos.undo.journal import Entry, Journal
 from chaos.undo.mending import everywhere, mend, mend_named, pending
 from chaos.undo.steps import (
+    Ask,
+    Continue,
     Delete,
+    ForgetLocal,
     InPod,
     OnNode,
     Patch,
     PowerOn,
     Reinstall,
     StartKubelet,
+    StartLocal,
     Step,
 )
 
 __all__ = [
+    "Ask",
+    "Continue",
     "Delete",
     "Entry",
+    "ForgetLocal",
     "InPod",
     "Journal",
     "OnNode",
@@ -27,6 +34,7 @@ __all__ = [
     "PowerOn",
     "Reinstall",
     "StartKubelet",
+    "StartLocal",
     "Step",
     "everywhere",
     "mend",

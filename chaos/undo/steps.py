@@ -6,14 +6,20 @@ node may have been restarted, the process may have ended.
 
 from __future__ import annotations
 
+import os
+import signal
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
+import urllib3
 from pydantic import Field
 
 from chaos.site import Site
+from clusters import local
 from clusters.cluster import Capability
 from clusters.errors import ApiError, ClusterError
 from clusters.kube import Resource
+from clusters.processes import start_of
 from oracles.strict import Strict
 
 #: seconds that a script on a node may take
@@ -166,6 +172,61 @@ class InPod(Strict):
             )
 
 
+class Continue(Strict):
+    """SIGCONT to a process of this host, if it is still the same one."""
+
+    do: Literal["continue"] = "continue"
+    pid: int
+    start: int
+
+    def run(self, site: Site) -> None:
+        """Do it."""
+        if start_of(self.pid) == self.start:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGCONT)
+
+
+class StartLocal(Strict):
+    """Start processes of this host that belong to the cluster, those that do not run."""
+
+    do: Literal["start local"] = "start local"
+    names: tuple[str, ...]
+
+    def run(self, site: Site) -> None:
+        """Do it; over when they are ready."""
+        there = local.of(site.cluster)
+        for name in self.names:
+            state = there.state(name)
+            if state is not None and state.pid is None:
+                there.launch(state.process)
+        for name in self.names:
+            there.wait_ready(name)
+
+
+class ForgetLocal(Strict):
+    """End a process of this host that was started for a fault."""
+
+    do: Literal["forget local"] = "forget local"
+    name: str
+
+    def run(self, site: Site) -> None:
+        """Do it."""
+        local.of(site.cluster).forget(self.name)
+
+
+class Ask(Strict):
+    """A request to a server on this host; no error when it is not there any more."""
+
+    do: Literal["ask"] = "ask"
+    method: str
+    url: str
+
+    def run(self, site: Site) -> None:
+        """Do it."""
+        with suppress(urllib3.exceptions.HTTPError):
+            urllib3.request(self.method, self.url, timeout=5.0, retries=False)
+
+
 class Reinstall(Strict):
     """Install the operator or the scheduler as it was before.
 
@@ -191,7 +252,17 @@ class Reinstall(Strict):
 
 
 Step = Annotated[
-    OnNode | PowerOn | StartKubelet | Patch | Delete | InPod | Reinstall,
+    OnNode
+    | PowerOn
+    | StartKubelet
+    | Patch
+    | Delete
+    | InPod
+    | Continue
+    | StartLocal
+    | ForgetLocal
+    | Ask
+    | Reinstall,
     Field(discriminator="do"),
 ]
 

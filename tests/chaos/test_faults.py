@@ -358,8 +358,11 @@ class Proxy:
     def add(self, rule: Any) -> None:
         self.rules.append(rule.id)
 
-    def remove_script(self, rule: str) -> str:
-        return f"remove {rule}"
+    def takes_back(self, rule: str) -> OnNode:
+        return OnNode(node="cp", script=f"remove {rule}")
+
+    def ends(self) -> OnNode:
+        return OnNode(node="cp", script="end")
 
     def wait(self, rule: str, acted: int, *, deadline: float) -> Counts:
         return Counts(self.acted, self.acted, 0, 0)
