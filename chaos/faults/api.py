@@ -32,7 +32,6 @@ class ThroughProxy(Planned):
         super().__init__(site)
         self.target = target
         self.name = f"{target.role} through a proxy"
-        self.pauses = (target.role,)
         self.proxy: ApiProxy = proxy.of(site)
         self._operator, self._scheduler = operator, scheduler
         self._done = 0.0

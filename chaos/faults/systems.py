@@ -124,6 +124,7 @@ class KillSystem(SystemFault):
         self, site: Site, target: Target, how: Literal["process", "pod"] = "process"
     ) -> None:
         super().__init__(site, target)
+        self.pauses = ()  # it is back soon, and its pods say when
         self._how = how
         self._found: list[tuple[Object, str, Process]] = []
         self._local: list[Local] = []
