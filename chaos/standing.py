@@ -27,6 +27,8 @@ from oracles.recorder import Desk, Kind, Recorder
 OPERATOR, SCHEDULER, TORCH = "training-operator", "coscheduling", "2.8.0"
 #: seconds until a namespace can be used, and until its pods are gone
 USABLE, GONE = 30.0, 60.0
+#: seconds in which everything that happened has to have arrived at the end
+SETTLE = 30.0
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,9 @@ def standing(asked: Asked, title: str) -> Iterator[tuple[Handover, Recorder]]:
             )  # fmt: skip
         finally:
             remove_namespace(cluster, namespace)
-            recorder.settle()
+            recorder.settle(SETTLE)
             desk.close()
-            recorder.stop()
+            recorder.stop(settle=0)
 
 
 def _cluster(asked: Asked) -> Cluster:
