@@ -99,7 +99,8 @@ def _row(
     mark = item.get_closest_marker("proves")
     assert mark is not None
     what, rule = mark.args[0], mark.kwargs.get("rule", "")
-    lines = [line for line in verdict.reason.splitlines() if line.startswith(f"{what} {rule}: ")]
+    wanted = f"{what} {rule}: " if rule else mark.kwargs.get("shows", "")
+    lines = [line for line in verdict.reason.splitlines() if wanted and wanted in line]
     shared = context.of(item.config)
     versions = attempts.versions(shared, record.selected, record.kubernetes)
     return Proof(
