@@ -27,7 +27,7 @@ LAST_CALL = 8
 #: seconds of grace of a pod that is deleted with grace
 GRACE = 5
 #: seconds until agents notice a new one, and until a worker too many is told to go
-NOTICED = 60.0
+NOTICED = 180.0
 _WHICH = {"agent": Which.AGENT, "worker": Which.WORKER}
 
 
