@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -221,3 +222,27 @@ def test_a_kubeconfig_needs_no_other_file(tmp_path: Path) -> None:
     assert "certificate-authority" not in data["clusters"][0]["cluster"]
     with pytest.raises(ClusterError):  # no certificate that anybody would take
         Kube(path, "other")
+
+
+def test_all_nodes_are_waited_for_whatever_their_order() -> None:
+    """Those that others were waited for may get lost again meanwhile."""
+    named = fakegpus.node_names("m", load("thread"))
+    made = [nodes.node_object(n, node, i, "1.34.4") for i, (n, node) in enumerate(named.items())]
+    for item in made:
+        item["spec"]["taints"] = []
+    seen: list[bool | None] = []
+
+    class Watch:
+        def wait(self, _what: object, until: Any, **_: object) -> None:
+            def lost(*numbers: int) -> list[dict[str, Any]]:
+                bad = [{"key": nodes.NOT_READY, "effect": "NoSchedule"}]
+                return [
+                    {**item, "spec": {"taints": bad if number in numbers else []}}
+                    for number, item in enumerate(made)
+                ]
+
+            states = [made[:2], lost(0, 1, 2), lost(1, 2), lost(2), lost(0), lost()]
+            seen.extend(until(state) for state in states)
+
+    nodes.wait_ready(Watch(), named)  # type: ignore[arg-type]
+    assert seen == [None, None, None, None, None, True]

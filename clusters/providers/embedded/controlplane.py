@@ -25,7 +25,7 @@ GATES = {36: (("GenericWorkload", "GangScheduling"), ("scheduling.k8s.io/v1alpha
 MANY = 50
 
 
-#: seconds for each to be ready; measured: 2 to 4 on 2 free cores, 70 with a hundred programs at work
+#: seconds for each to be ready; measured: up to 70 with a hundred programs at work on 2 cores
 READY_DEADLINE = 240.0
 
 
