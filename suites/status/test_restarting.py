@@ -8,7 +8,7 @@ from clusters.kube import conditions
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
 from fixtures.workloads import Program, order
-from suites import tables
+from suites import jobs, tables
 from suites.cast import KINDS, LEADERS, Cast
 from suites.status.test_conditions import EXCLUSIVE, follow
 
@@ -28,6 +28,7 @@ def test_restarting_and_running_replace_each_other(
     cast.run()
     cast.tell("restarted", order("exit", 137, role="worker", times=1, id="once"))
     seen: list[str] = []
+    down = False
     for number, version in enumerate(follow(system.cluster.kube, KINDS[kind], made, deadline=LIFE)):
         now = conditions(version)
         for one, other in EXCLUSIVE:
@@ -37,6 +38,11 @@ def test_restarting_and_running_replace_each_other(
         for name in ("Running", "Restarting", "Succeeded", "Failed"):
             if now.get(name) == "True" and seen[-1:] != [name]:
                 seen.append(name)
+        down = down or ("Running" in seen and not jobs.replicas(version, "Worker")["active"])
+        back = down and jobs.replicas(version, "Worker")["active"] == 1
+        assert not back or "Restarting" in seen, (
+            f"version {number}: its worker was replaced, and Restarting was never True"
+        )
         if seen[-2:] == ["Restarting", "Running"]:
             cast.tell("restarted", order("finish", role=LEADERS[kind]))
     assert seen == ["Running", "Restarting", "Running", "Succeeded"], (
