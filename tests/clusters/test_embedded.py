@@ -118,9 +118,9 @@ def test_a_thousand_nodes_have_a_thousand_addresses() -> None:
     assert len({item["status"]["addresses"][0]["address"] for item in made}) == 1001
 
 
-def test_many_nodes_beat_at_the_usual_pace() -> None:
+def test_many_nodes_beat_seldom() -> None:
     assert pace(3).grace < 20
-    assert pace(1001).lease == 40
+    assert 1001 / (pace(1001).lease / 4) < 20, "writes a second"
     for each in (pace(3), pace(1001)):
         assert each.lease < each.grace, "a node that beats in time is never taken for lost"
 
