@@ -133,7 +133,8 @@ def minimum(group: Object) -> int:
         gang = (spec.get("schedulingPolicy") or {}).get("gang") or {}
         found = gang.get("minCount")
     if found is None:
-        found = sum(int(each.get("count", 1)) for each in spec.get("podSets") or ())
+        sets = spec.get("podSets")
+        found = sum(int(each.get("count", 1)) for each in sets) if isinstance(sets, list) else 0
     return int(found or 0)
 
 
