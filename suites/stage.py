@@ -23,8 +23,8 @@ from suites.pods import ADMISSION
 
 BLOCKER = "blocker"
 PRIORITY_CLASSES = Resource("scheduling.k8s.io/v1", "priorityclasses", "PriorityClass", False)
-#: name of a class in tables -> its value
-PRIORITIES = {"low": 10, "high": 1000}
+#: name of a class in tables -> its value; blockers are ``top``, so that nobody evicts them
+PRIORITIES = {"low": 10, "high": 1000, "top": 100_000}
 #: scheduler -> field of its groups that names their priority; others go by their pods' priority
 GROUP_PRIORITY = {"volcano": "priorityClassName"}
 #: more GPUs than any node has
@@ -124,7 +124,7 @@ class Stage:
                 place = {"kubernetes.io/hostname": nodes[block.node]}
             pod = quick_pods(
                 BLOCKER, 1, first=number, gpus=block.gpus, seconds=block.seconds,
-                node_selector=place,
+                node_selector=place, priority_class=self._classes.get("top"),
             )[0]  # fmt: skip
             self.kube.create(pod, namespace=self.ns)
             self._blockers.append(name)
