@@ -163,6 +163,9 @@ class ControlPlane:
                 "--service-cluster-ip-range=10.96.0.0/16",
                 # its own address leads nowhere for pods, so it is not written into the service
                 "--endpoint-reconciler-type=none",
+                # nodes are born Ready here: the taint that a new one gets would only have to be
+                # taken away again, two requests each, for minutes with a thousand on a busy host
+                "--disable-admission-plugins=TaintNodesByCondition",
                 "--max-requests-inflight=1600", "--max-mutating-requests-inflight=800",
                 f"--default-not-ready-toleration-seconds={toleration}",
                 f"--default-unreachable-toleration-seconds={toleration}",
