@@ -14,7 +14,9 @@ from clusters.topology import GPU, Node
 PLANE = "node-role.kubernetes.io/control-plane"
 #: what a usual machine with 8 GPUs has, and how many pods a kubelet takes by default
 RESOURCES = {"cpu": "96", "memory": "1024Gi", "ephemeral-storage": "1024Gi", "pods": "110"}
+#: taints of nodes that are not Ready, or were lost
 NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
 #: connections that make nodes at the same time
 WRITERS = 8
 
@@ -114,7 +116,7 @@ def _settled(item: Object, names: Mapping[str, Node]) -> bool:
 
 def _usable(item: Object) -> bool:
     taints = {taint["key"] for taint in item["spec"].get("taints") or []}
-    return conditions(item).get("Ready") == "True" and NOT_READY not in taints
+    return conditions(item).get("Ready") == "True" and not taints & {NOT_READY, UNREACHABLE}
 
 
 def heartbeat(kube: Kube, name: str, *, on: bool) -> None:
