@@ -138,8 +138,10 @@ class ClusterProvider(Protocol):
     def delete(self, name: str) -> None:
         """Remove the cluster and everything made for it; no error when it is gone already."""
 
-    def load_image(self, cluster: Cluster, references: Iterable[str]) -> None:
-        """Make images of the Docker engine available in every node."""
+    def load_image(
+        self, cluster: Cluster, references: Iterable[str], nodes: Iterable[str] | None = None
+    ) -> None:
+        """Make images of the Docker engine available in these nodes, or in every one."""
 
     def node_exec(
         self, cluster: Cluster, node: str, command: list[str], *, timeout: float = 30.0

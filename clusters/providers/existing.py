@@ -58,7 +58,9 @@ class ExistingProvider:
     def delete(self, name: str) -> None:
         """Nothing of it is ours but namespaces, which their tests remove."""
 
-    def load_image(self, cluster: Cluster, references: Iterable[str]) -> None:
+    def load_image(
+        self, cluster: Cluster, references: Iterable[str], nodes: Iterable[str] | None = None
+    ) -> None:
         """Its nodes pull images by themselves."""
 
     def node_exec(

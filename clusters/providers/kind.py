@@ -131,8 +131,10 @@ class KindProvider:
         with _locked(name):
             self._remove(name)
 
-    def load_image(self, cluster: Cluster, references: Iterable[str]) -> None:
-        """Stream images from the engine into every node's containerd."""
+    def load_image(
+        self, cluster: Cluster, references: Iterable[str], nodes: Iterable[str] | None = None
+    ) -> None:
+        """Stream images from the engine into the nodes' containerd."""
         docker = engine.ensure()
         wanted = list(references)
         for reference in wanted:
@@ -142,14 +144,15 @@ class KindProvider:
                     hint=f"docker pull or docker load it (DOCKER_HOST={docker.host})",
                 )
         ids = containers.ids_of(docker, wanted)
-        nodes = list(cluster.container_names.values())
+        names = cluster.container_names
+        into = list(names.values()) if nodes is None else [names[node] for node in nodes]
 
         def lacks(node: str) -> set[str]:
             there = containers.images_of(docker, node, wanted)
             # the same name may stand for another image by now
             return {reference for reference in wanted if there.get(reference) != ids[reference]}
 
-        lacking = dict(zip(nodes, in_parallel(lacks, nodes), strict=True))
+        lacking = dict(zip(into, in_parallel(lacks, into), strict=True))
         missing = sorted(set().union(*lacking.values()))
         if not missing:
             return
@@ -160,7 +163,7 @@ class KindProvider:
             def bring(node: str) -> None:
                 run(["sh", "-c", _IMPORT, node, str(archive)], timeout=600, env=docker.env())
 
-            in_parallel(bring, [node for node in nodes if lacking[node]])
+            in_parallel(bring, [node for node in into if lacking[node]])
 
     def node_exec(
         self, cluster: Cluster, node: str, command: list[str], *, timeout: float = 30.0

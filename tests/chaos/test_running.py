@@ -61,6 +61,14 @@ class Store(fakes.Store):
         return [] if plural == "deployments" else super().find(plural, namespace, query)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The fake server notes its calls in the working directory: not in the checkout's."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(tmp_path_factory.mktemp("calls"))
+        yield
+
+
 def server(ready: bool) -> str:
     """An API server with three nodes; its address."""
     store = Store()

@@ -110,7 +110,9 @@ class EmbeddedProvider:
         with _locked(name):
             _remove(name)
 
-    def load_image(self, cluster: Cluster, references: Iterable[str]) -> None:
+    def load_image(
+        self, cluster: Cluster, references: Iterable[str], nodes: Iterable[str] | None = None
+    ) -> None:
         """Not possible: nothing runs images."""
         self._cannot(Capability.LOAD_IMAGE)
 
