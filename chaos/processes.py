@@ -147,12 +147,17 @@ def find(site: Site, pod: Object, container: str, which: Which) -> tuple[str, li
 def send(site: Site, node: str, processes: Iterable[Process], sign: signal.Signals) -> None:
     """Send a signal to those that are still the same processes.
 
+    Of several some may have ended since they were looked for: a shell's commands come and go.
+
     Raises:
-        FaultError: one is not there any more.
+        FaultError: none is there any more.
     """
-    parts = [f"{check(process)} && kill -{sign.value} {process.pid}" for process in processes]
+    parts = [
+        f"if {check(process)}; then kill -{sign.value} {process.pid} && sent=1; fi"
+        for process in processes
+    ]
     try:
-        site.on(node, "set -e; " + "; ".join(f"{{ {part}; }}" for part in parts))
+        site.on(node, "; ".join(["sent=0", *parts, '[ "$sent" = 1 ]']))
     except CommandError as error:
         raise FaultError(f"no {sign.name} could be sent on {node}: {error}") from error
 

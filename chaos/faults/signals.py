@@ -123,15 +123,17 @@ def stopped(
 
     def all_stopped() -> bool:
         seen.update(processes.states(site, node, chosen))
-        return bool(seen) and all(state == "T" for state in seen.values())
+        there = [state for state in seen.values() if state != "gone"]
+        return bool(there) and all(state == "T" for state in there)
 
     try:
         until_true(all_stopped, deadline=deadline, why=f"processes of {about} stopped", every=0.1)
     except ClusterError as error:
         raise NotProven(f"SIGSTOP was sent, but: {error}; states: {seen}") from error
+    there = [process for process in chosen if seen[process.pid] == "T"]
     return Proof(
-        f"{len(chosen)} processes of {about} are stopped",
-        {f"process {p.pid}": f"{p.command[:200]}: {p.state} -> T" for p in chosen},
+        f"{len(there)} processes of {about} are stopped",
+        {f"process {p.pid}": f"{p.command[:200]}: {p.state} -> T" for p in there},
         sent,
     )
 
