@@ -30,6 +30,10 @@ true
 """
 
 
+#: what :func:`states` says of a process that does nothing more (its parent may not know yet)
+ENDED = ("gone", "Z", "X")
+
+
 class Which(StrEnum):
     """Which processes of a container."""
 

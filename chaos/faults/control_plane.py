@@ -210,15 +210,8 @@ class KillComponent(_ComponentFault):
 
     def proof(self, *, deadline: float = 30.0) -> Proof:
         """The process is gone. Raises NotProven."""
-        seen: dict[int, str] = {}
-
-        def gone() -> bool:
-            seen.update(processes.states(self.site, self._node, self._processes))
-            return all(state in ("gone", "Z", "X") for state in seen.values())
-
-        try:
-            until_true(gone, deadline=deadline, why=f"{self.component} gone", every=0.1)
-        except ClusterError as error:
-            raise NotProven(f"it was killed, but: {error}; {seen}") from error
+        signals.ended(
+            self.site, self._node, self._processes, self.component, "it was killed", deadline
+        )
         (process,) = self._processes
         return Proof(f"{self.component} was killed", {f"process {process}": "gone"}, self._done)

@@ -62,16 +62,10 @@ class SignalProcess(Planned):
 
     def proof(self, *, deadline: float = 30.0) -> Proof:
         """The processes are gone, and the pod is the same. Raises NotProven."""
-        seen: dict[int, str] = {}
-
-        def gone() -> bool:
-            seen.update(processes.states(self.site, self._node, self._processes))
-            return all(state in ("gone", "Z", "X") for state in seen.values())
-
-        try:
-            until_true(gone, deadline=deadline, why=f"{self.which} of {self.about} gone", every=0.1)
-        except ClusterError as error:
-            raise NotProven(f"{self._sign.name} was sent, but: {error}; states: {seen}") from error
+        ended(
+            self.site, self._node, self._processes,
+            f"{self.which} of {self.about}", f"{self._sign.name} was sent", deadline,
+        )  # fmt: skip
         self._same_pod()
         return Proof(
             f"{self.which} of {self.about} ended by {self._sign.name} in a pod that stayed",
@@ -113,6 +107,26 @@ class StopProcess(SignalProcess):
     def healed(self) -> None:
         """None of them is stopped. Raises FaultError."""
         running(self.site, self._node, self._processes)
+
+
+def ended(
+    site: Site, node: str, chosen: Sequence[Process], about: str, done: str, deadline: float
+) -> None:
+    """Wait until processes are gone, or zombies. *done* is what was done to them, in words.
+
+    Raises:
+        NotProven: they are still there; says in which states.
+    """
+    seen: dict[int, str] = {}
+
+    def gone() -> bool:
+        seen.update(processes.states(site, node, chosen))
+        return all(state in processes.ENDED for state in seen.values())
+
+    try:
+        until_true(gone, deadline=deadline, why=f"{about} gone", every=0.1)
+    except ClusterError as error:
+        raise NotProven(f"{done}, but: {error}; states: {seen}") from error
 
 
 def stopped(

@@ -445,7 +445,7 @@ def _wait_gone(site: Site, node: str, process: Process, about: str, deadline: fl
 
     def gone() -> bool:
         seen.update(processes.states(site, node, [process]))
-        return seen.get(process.pid) in ("gone", "Z", "X")
+        return seen.get(process.pid) in processes.ENDED
 
     try:
         until_true(gone, deadline=deadline, why=f"process {process} gone", every=0.1)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import partial
 
 from clusters import cache, doctor, engine, fakegpus, ledger, parts, podnetwork
 from clusters.cluster import Capability, Cluster, ClusterSpec, no_such_cluster
 from clusters.command import run
 from clusters.engine import Engine
-from clusters.errors import ClusterError, TopologyError, WrongName
+from clusters.errors import ClusterError, WrongName
 from clusters.parts import plan
 from clusters.progress import say, step
-from clusters.providers import containers, kindcommand, kindconfig, kindnodes
+from clusters.providers import containers, kindcommand, kindconfig, kindnodes, made
 from clusters.providers.containers import PREFIX, in_parallel
 from clusters.providers.embedded import provider as embedded
-from clusters.topology import load
 from oracles.errors import HarnessError, UsageError
 
 #: half a gigabyte each; more than anybody should start by mistake
@@ -52,7 +51,7 @@ class KindProvider:
         # pods wait for their image in the nodes: it is there before the first node is
         parts.base_image()
         program = parts.host_binary("kind")
-        with _locked(spec.name):
+        with made.locked(spec.name):
             _refuse_taken(docker, spec.name)
             ledger.write(
                 spec.name, provider=self.name, kubernetes=spec.kubernetes,
@@ -83,7 +82,7 @@ class KindProvider:
         if docker is None or name not in known:
             raise no_such_cluster(name, known)
         cluster = self._cluster(name)
-        with _locked(name):
+        with made.locked(name):
             kindnodes.heal(docker, cluster)
         return cluster
 
@@ -120,7 +119,7 @@ class KindProvider:
         """Remove what killed runs left."""
         engine.ensure()  # containers of an engine that was killed show when it is up again
         for name in self.left_over():
-            with _locked(name):
+            with made.locked(name):
                 entry = ledger.read(name)  # somebody may have been faster, and made it anew
                 if entry is None or entry.left_over:
                     say(f"removing cluster {name}: its run is gone")
@@ -128,7 +127,7 @@ class KindProvider:
 
     def delete(self, name: str) -> None:
         """Remove its containers, volumes and folder."""
-        with _locked(name):
+        with made.locked(name):
             self._remove(name)
 
     def load_image(
@@ -212,16 +211,7 @@ class KindProvider:
 
     def _cluster(self, name: str) -> Cluster:
         folder = ledger.folder(name)
-        entry = ledger.read(name)
-        if entry is None or not (folder / "kubeconfig").exists():
-            raise ClusterError(
-                f"cluster {name!r} was not completed, or its folder is gone",
-                hint=f"python -m clusters down {name}",
-            )
-        try:
-            topology = load(str(folder / "topology.yaml"))
-        except TopologyError as error:
-            raise ClusterError(f"cluster {name!r} has a damaged folder: {error}") from error
+        entry, topology = made.restore(name)
         return Cluster(
             name=name,
             provider=self.name,
@@ -242,10 +232,6 @@ class KindProvider:
                 hint=f"its nodes: {', '.join(cluster.container_names)}",
             )
         return cluster.container_names[node]
-
-
-def _locked(name: str) -> AbstractContextManager[None]:
-    return cache.lock(f"cluster-{name}", passing=True)
 
 
 def _refuse_taken(docker: Engine, name: str) -> None:

@@ -6,11 +6,7 @@ details to where the eye is.
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
 from itertools import groupby
-
-from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from oracles.catalogue import GROUPS, catalogue
 from oracles.outcome import Outcome
@@ -18,6 +14,7 @@ from reports import axes, changes, markdown, timing, words
 from reports.axes import Grid, Line
 from reports.links import Links
 from reports.table import FEW, Report
+from reports.templating import read, template
 
 #: what a reader looks for first when rows are sorted by outcome
 _RANK = (
@@ -44,7 +41,7 @@ def html(report: Report, links: Links) -> str:
     changed: dict[object, changes.Change] = {}
     for change in report.changes:
         changed.setdefault(change.key, change)
-    return _template().render(
+    return template("reports.page", "page.html.jinja").render(
         report=report,
         grids=axes.grids(entries) if entries else [],
         sections=_sections,
@@ -66,8 +63,8 @@ def html(report: Report, links: Links) -> str:
         label=axes.label,
         counted=changes.counted,
         not_run=[b for b in catalogue().behaviours if b.id in report.not_run],
-        styles=_read("page.css"),
-        script=_read("page.js"),
+        styles=read("reports.page", "page.css"),
+        script=read("reports.page", "page.js"),
     )
 
 
@@ -86,20 +83,3 @@ def _sections(grid: Grid) -> list[tuple[str, list[Line]]]:
 
 def _choices(report: Report, part: str) -> list[str]:
     return [column.value for column in axes.grid(report.entries, part).columns]
-
-
-@cache
-def _read(name: str) -> str:
-    return (files("reports.page") / name).read_text(encoding="utf-8")
-
-
-@cache
-def _template() -> Template:
-    environment = Environment(
-        loader=FunctionLoader(_read),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html.jinja")

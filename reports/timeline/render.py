@@ -6,16 +6,13 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from oracles.history import Event, Header
 from oracles.invariants.base import Violation
 from oracles.known import KnownFault
+from reports.templating import read, template
 from reports.timeline.build import build
 from reports.timeline.model import Group, Lane, Segment, Span, Tick, Timeline
 
@@ -70,15 +67,15 @@ def write(
 def html(timeline: Timeline) -> str:
     """The page as text."""
     order = [*_FACTS, *(key for key in timeline.facts if key not in _FACTS)]
-    return _template().render(
+    return template("reports.timeline", "page/page.html.jinja").render(
         page=timeline,
         facts=[(key, timeline.facts[key]) for key in order if key in timeline.facts],
         duration=duration(timeline.end - timeline.start),
         started=_wall(timeline.epoch).strftime("%Y-%m-%d %H:%M:%S UTC"),
         clock=lambda x: _wall(timeline.epoch + x - timeline.zero).strftime("%H:%M:%S.%f")[:-3],
         offset=lambda x: offset(x - timeline.zero),
-        styles="\n".join(_read(name) for name in _STYLES),
-        scripts="\n".join(_read(name) for name in _SCRIPTS),
+        styles="\n".join(read("reports.timeline", f"page/{name}") for name in _STYLES),
+        scripts="\n".join(read("reports.timeline", f"page/{name}") for name in _SCRIPTS),
         data=_script_json(data(timeline)),
     )
 
@@ -210,20 +207,3 @@ def _script_json(found: dict[str, Any]) -> str:
 
 def _wall(t: float) -> datetime:
     return datetime.fromtimestamp(t, UTC)
-
-
-@cache
-def _read(name: str) -> str:
-    return (files("reports.timeline") / "page" / name).read_text(encoding="utf-8")
-
-
-@cache
-def _template() -> Template:
-    environment = Environment(
-        loader=FunctionLoader(_read),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html.jinja")

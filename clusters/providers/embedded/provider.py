@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from typing import NoReturn
 
 import yaml
@@ -11,13 +11,14 @@ import yaml
 from clusters import cache, doctor, fakegpus, ledger, local, parts
 from clusters.cluster import Capability, Cluster, ClusterSpec, no_such_cluster
 from clusters.doctor import Needs
-from clusters.errors import ClusterError, TopologyError, WrongName
+from clusters.errors import ClusterError, WrongName
 from clusters.local import LocalProcesses
 from clusters.parts import pins, plan
 from clusters.progress import say, step
+from clusters.providers import made
 from clusters.providers.embedded import nodes
 from clusters.providers.embedded.controlplane import ControlPlane
-from clusters.topology import Node, Topology, load
+from clusters.topology import Node, Topology
 from oracles.errors import HarnessError, NotApplicable
 
 NAME = "embedded"
@@ -54,7 +55,7 @@ class EmbeddedProvider:
         parts.control_plane(spec.kubernetes)
         for program in ("etcd", "kwok"):
             parts.program(program)
-        with _locked(spec.name):
+        with made.locked(spec.name):
             _refuse_taken(spec.name)
             ledger.write(
                 spec.name, provider=self.name, kubernetes=spec.kubernetes,
@@ -87,7 +88,7 @@ class EmbeddedProvider:
         if name not in known:
             raise no_such_cluster(name, known)
         cluster = self._cluster(name)
-        with _locked(name):
+        with made.locked(name):
             if ended := local.of(cluster).ended():
                 with step(f"restore cluster {name}: {', '.join(ended)} ended"):
                     _plane(name, cluster.kubernetes, cluster.topology).heal()
@@ -107,7 +108,7 @@ class EmbeddedProvider:
 
     def delete(self, name: str) -> None:
         """Kill its processes, remove its folder."""
-        with _locked(name):
+        with made.locked(name):
             _remove(name)
 
     def load_image(
@@ -156,16 +157,7 @@ class EmbeddedProvider:
 
     def _cluster(self, name: str) -> Cluster:
         folder = ledger.folder(name)
-        entry = ledger.read(name)
-        if entry is None or not (folder / "kubeconfig").exists():
-            raise ClusterError(
-                f"cluster {name!r} was not completed, or its folder is gone",
-                hint=f"python -m clusters down {name}",
-            )
-        try:
-            topology = load(str(folder / "topology.yaml"))
-        except TopologyError as error:
-            raise ClusterError(f"cluster {name!r} has a damaged folder: {error}") from error
+        entry, topology = made.restore(name)
         return Cluster(
             name=name,
             provider=self.name,
@@ -186,7 +178,7 @@ def of(cluster: Cluster) -> dict[str, Node]:
 def sweep() -> None:
     """Remove what killed runs left."""
     for name in EmbeddedProvider().left_over():
-        with _locked(name):
+        with made.locked(name):
             entry = ledger.read(name)  # somebody may have been faster, and made it anew
             if entry is not None and entry.left_over:
                 say(f"removing cluster {name}: its run is gone")
@@ -206,10 +198,6 @@ def _remove(name: str) -> None:
 
 def _plane(name: str, kubernetes: str, topology: Topology) -> ControlPlane:
     return ControlPlane(ledger.folder(name), kubernetes, PREFIX + name, topology.size)
-
-
-def _locked(name: str) -> AbstractContextManager[None]:
-    return cache.lock(f"cluster-{name}", passing=True)
 
 
 def _refuse_taken(name: str) -> None:
