@@ -11,6 +11,8 @@ PY := .venv/bin/python
 READY := .venv/.ready
 export UV_CACHE_DIR := $(CACHE)/uv
 export UV_PYTHON_DOWNLOADS ?= never
+# some images forbid compiled modules, and each of the many Pythons started here pays a second for it
+unexport PYTHONDONTWRITEBYTECODE
 
 # options for the suites, e.g. make e2e ARGS="--torch 1.10.2 -k G04"
 ARGS ?=
@@ -24,7 +26,7 @@ endef
 MINUTES ?= 20
 SEED ?=
 
-.PHONY: help setup e2e suites test unit lint smoke prove experiments faults chaos compat bench doctor report clean lock
+.PHONY: help setup e2e suites test unit pages lint smoke prove experiments faults chaos compat bench doctor report clean lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,7 +38,7 @@ $(READY): requirements.txt pyproject.toml
 	[ -x $(PY) ] || { echo "making .venv with $$python"; "$$python" -m venv .venv; }; \
 	$(PY) -m uv --version >/dev/null 2>&1 || \
 		$(PY) -m pip install --quiet --disable-pip-version-check "$$(grep -o '^uv==[^ ]*' requirements.txt)"; \
-	$(PY) -m uv pip sync --quiet --python $(PY) requirements.txt; \
+	$(PY) -m uv pip sync --quiet --compile-bytecode --python $(PY) requirements.txt; \
 	$(PY) -m uv pip install --quiet --python $(PY) --no-deps --editable .; \
 	touch $(READY)
 
@@ -46,10 +48,14 @@ e2e: $(READY) ## nine behaviours on a real kind cluster (sets up all it needs; c
 suites: $(READY) ## all behaviours of the catalogue, or those of ARGS="-k G06"
 	@$(call verdict,$(PY) -m pytest suites $(ARGS))
 
-test: lint unit smoke ## what .ci/run runs: lint, unit tests, one real small cluster
+test: lint unit pages smoke ## what .ci/run runs: lint, unit tests, pages, one real small cluster
 
 unit: $(READY) ## tests of the harness that need no cluster
-	@$(call verdict,$(PY) -m pytest tests -m "not smoke and not proof and not faults" -q -n 2 --dist loadfile)
+	@$(call verdict,$(PY) -m pytest tests -m "not smoke and not proof and not faults and not browser" \
+		-q -n 4 --dist worksteal)
+
+pages: $(READY) ## the pages in a headless Chromium, where there is one
+	@$(call verdict,$(PY) -m pytest tests/browser -q)
 
 smoke: $(READY) ## one real small kind cluster
 	@$(call verdict,$(PY) -m pytest tests/smoke -m smoke -q)
