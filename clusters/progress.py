@@ -20,6 +20,8 @@ from pathlib import Path
 _started = time.monotonic()
 #: steps that run now; only the innermost one shows its time
 _open: list[object] = []
+#: steps may end in several threads at once
+_memory_lock = threading.Lock()
 #: seconds between two signs of life, on a terminal and in a log
 TERMINAL_TICK = 1.0
 LOG_TICK = 30.0
@@ -54,14 +56,15 @@ def last_time(step: str) -> float | None:
 
 def _remember(step: str, seconds: float) -> None:
     path = _memory()
-    try:
-        known = json.loads(path.read_text())
-    except (OSError, ValueError):
-        known = {}
-    known[step] = round(seconds, 1)
-    partial = path.with_name(f".durations.{os.getpid()}")
-    partial.write_text(json.dumps(known, indent=1, sort_keys=True))
-    partial.replace(path)
+    with _memory_lock:
+        try:
+            known = json.loads(path.read_text())
+        except (OSError, ValueError):
+            known = {}
+        known[step] = round(seconds, 1)
+        partial = path.with_name(f".durations.{os.getpid()}")
+        partial.write_text(json.dumps(known, indent=1, sort_keys=True))
+        partial.replace(path)
 
 
 @contextmanager
