@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
-from suites import promises
+from suites import collecting, promises
 from suites.stage import Stage
 from suites.steps import Row, play
 
@@ -34,3 +34,9 @@ def playing(stage: Stage, gpus: Callable[[int], int], step: Expecting) -> Callab
         play(row, stage, step)
 
     return run
+
+
+@pytest.fixture
+def collected(system: SystemUnderTest) -> None:
+    """For tests that delete jobs: whoever deletes what they leave knows them."""
+    collecting.wait(system.cluster)

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 from clusters.kube import Object
 from fixtures.workloads import order
-from suites.cast import LEADERS, Cast, at
+from suites import tables
+from suites.cast import KINDS, LEADERS, Cast, at
 
 #: way of ending -> restart policy, further run policy, condition at the end
 ENDINGS: dict[str, tuple[str, Object, str]] = {
@@ -29,6 +30,27 @@ def add(cast: Cast, kind: str, name: str, ending: str, **policy: object) -> None
     """Submit a job that is to end in this way; *policy* are further fields of its runPolicy."""
     restart, more, _ = ENDINGS[ending]
     cast.add(kind, name, restart=restart, policy={**more, **policy})
+
+
+def run(cast: Cast, ending: str, **policy: object) -> list[str]:
+    """A running job of each kind that is to end in this way; their names."""
+    for kind in KINDS:
+        add(cast, kind, kind.lower(), ending, **policy)
+    cast.run()
+    return list(cast.kinds)
+
+
+def ended(cast: Cast, ending: str, **policy: object) -> list[str]:
+    """A job of each kind that has ended in this way; their names.
+
+    Raises:
+        AssertionError: one of them did not end so.
+    """
+    names = run(cast, ending, **policy)
+    bring(cast, names, ending)
+    late = cast.reach(dict.fromkeys(names, tables.true(end(ending))))
+    assert not late, f"after {ending} jobs are {late}"
+    return names
 
 
 def bring(cast: Cast, names: Iterable[str], ending: str) -> None:

@@ -69,6 +69,7 @@ def _children(items: list[Object]) -> str:
 
 
 @pytest.mark.behaviour("C03")
+@pytest.mark.usefixtures("collected")
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_job_deleted_in_any_state_leaves_nothing(
     system: SystemUnderTest, ns: str, expect: Expecting, kind: str
@@ -113,13 +114,7 @@ def test_a_finished_job_does_not_start_again(
 ) -> None:
     """Its pods, services and groups are deleted one after the other, and it is written to."""
     cast = Cast(system, ns, expect)
-    for kind in KINDS:
-        endings.add(cast, kind, kind.lower(), ending, cleanPodPolicy="None")
-    cast.run()
-    names = list(cast.kinds)
-    endings.bring(cast, names, ending)
-    late = cast.reach(dict.fromkeys(names, tables.true(endings.end(ending))))
-    assert not late, f"after {ending} jobs are {late}"
+    names = endings.ended(cast, ending, cleanPodPolicy="None")
     for what in reversed(kinds_of_children(system)):
         for item in cast.kube.find(what, ns):
             cast.kube.delete(what, item["metadata"]["name"], ns, grace=0)

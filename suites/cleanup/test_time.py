@@ -22,16 +22,14 @@ DEADLINE, PATIENCE = 8, 12.0
 
 
 @pytest.mark.behaviour("C02")
+@pytest.mark.usefixtures("collected")
 @pytest.mark.parametrize("ending", ["success", "failure", "permanent exit", "backoff limit"])
 def test_a_finished_job_is_deleted_when_its_time_is_over(
     system: SystemUnderTest, ns: str, expect: Expecting, measure: Measuring, ending: str
 ) -> None:
     """Not before, and not long after; nothing else happens meanwhile."""
     cast = Cast(system, ns, expect)
-    for kind in KINDS:
-        endings.add(cast, kind, kind.lower(), ending, ttlSecondsAfterFinished=TTL)
-    cast.run()
-    names = list(cast.kinds)
+    names = endings.run(cast, ending, ttlSecondsAfterFinished=TTL)
     endings.bring(cast, names, ending)
     done: dict[str, float] = {}
     gone: dict[str, float] = {}

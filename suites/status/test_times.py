@@ -17,10 +17,7 @@ def test_start_and_completion_are_set_in_order(
 ) -> None:
     """Both are there at the end, the start has not changed, and the order is right."""
     cast = Cast(system, ns, expect)
-    for kind in ("PyTorchJob", "TFJob"):
-        endings.add(cast, kind, kind.lower(), ending)
-    cast.run()
-    names = list(cast.kinds)
+    names = endings.run(cast, ending)
     started = {name: at(cast.job(name) or {}, "startTime") for name in names}
     endings.bring(cast, names, ending)
     with tables.judged() as table:
