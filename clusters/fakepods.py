@@ -21,6 +21,8 @@ STUCK = "muster.dev/stuck"
 FINISH = "muster.dev/finish"
 #: restart count of the run that is to end: so that what follows it is not ended, too
 FINISH_RUN = "muster.dev/finish-run"
+#: seconds from the deletion of a pod that a finalizer keeps until its containers have ended
+LEAVE_FOR = "muster.dev/leave-for"
 
 
 def finish(kube: Kube, namespace: str, name: str, code: int = 0) -> None:

@@ -1,0 +1,99 @@
+"""Pods that are lost: killed with their node, or told to leave it; role by role.
+
+Nothing of a job has failed then by itself, and its policy is to restart what fails: so the pod
+comes back under its name, and the job goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from chaos.faults.base import Fault, Proof
+from chaos.faults.pod import DeletePod
+from clusters.kube import PODS, Object
+from fixtures.plugin.clusters import SystemUnderTest
+from fixtures.plugin.given import Expecting, Measuring
+from fixtures.workloads import order
+from suites import tables
+from suites.cast import ANSWER, KINDS, LEADERS, Cast, failed
+from suites.recovery.leaving import Leave
+from suites.recovery.test_restart_policy import ROLES
+
+POLICIES = ("OnFailure", "ExitCode")
+#: seconds for which a job whose pod is leaving is watched
+HOLD = 4.0
+
+
+@pytest.mark.behaviour("R08")
+@pytest.mark.parametrize("how", ["killed at once", "told to leave"])
+@pytest.mark.parametrize("kind", list(ROLES))
+def test_a_pod_that_is_lost_comes_back(
+    system: SystemUnderTest,
+    ns: str,
+    expect: Expecting,
+    inject: Callable[[Fault], Proof],
+    measure: Measuring,
+    kind: str,
+    how: str,
+) -> None:
+    """One job for each role and policy; of each that one pod is lost, and the job succeeds."""
+    cast = Cast(system, ns, expect)
+    cells = {f"{role}-{p.lower()}": (role, p) for role in ROLES[kind] for p in POLICIES}
+    for name, (role, policy) in cells.items():
+        cast.add(kind, name, role=role, restart=policy)
+    before = cast.run()
+    lost = {f"{name}-{role}-0": name for name, (role, _) in cells.items()}
+    with tables.judged() as table:
+        if how == "told to leave":
+            leave = Leave(system.cluster, ns, list(lost))
+            inject(leave)
+            early: set[str] = set()
+
+            def ended(items: list[Object]) -> str:
+                early.update(item["metadata"]["name"] for item in items if failed(item))
+                return ""
+
+            tables.held(cast.kube, KINDS[kind], ns, ended, seconds=HOLD)
+            for name in sorted(early):
+                table.broke(_cell(*cells[name]), "the job Failed while its pod was leaving")
+            leave.recover()
+        else:
+            for pod in lost:
+                inject(DeletePod(system.cluster, ns, pod))
+        wanted = {
+            pod: _anew(before[pod]["metadata"]["uid"])
+            for pod, name in lost.items()
+            if not failed(cast.job(name))
+        }
+        late = tables.reach(cast.kube, PODS, ns, wanted, deadline=ANSWER)
+        for pod, seen in late.items():
+            table.broke(_cell(*cells[lost[pod]]), f"its pod is not replaced: {seen}")
+        measure("jobs that go on", len(wanted) - len(late), "jobs")
+        left = [name for pod, name in lost.items() if pod in wanted and pod not in late]
+        told = cast.reach(dict.fromkeys(left, tables.true("Running")))
+        for name, seen in told.items():
+            table.broke(_cell(*cells[name]), f"its pods run again, and the job is {seen}")
+        for name in left:
+            cast.tell(name, order("finish", role=LEADERS[kind]))
+        for name, seen in cast.reach(dict.fromkeys(left, tables.true("Succeeded"))).items():
+            table.broke(_cell(*cells[name]), f"its leader succeeded, and the job is {seen}")
+        for name in cells:
+            if name not in left:
+                seen = tables.told(cast.job(name))
+                table.broke(_cell(*cells[name]), f"one pod was lost, and the job is {seen}")
+
+
+def _cell(role: str, policy: str) -> str:
+    return f"{role}, {policy}"
+
+
+def _anew(uid: str) -> tables.Check:
+    def check(pod: Object | None) -> bool:
+        if pod is None or pod["metadata"]["uid"] == uid:
+            return False
+        states = pod["status"].get("containerStatuses") or []
+        return any("running" in state["state"] for state in states)
+
+    return check
