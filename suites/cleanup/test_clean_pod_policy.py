@@ -11,7 +11,7 @@ from suites import endings, jobs, tables
 from suites.cast import ANSWER, KINDS, LEADERS, Cast
 
 POLICIES = ("All", "Running", "None")
-#: seconds for which pods that may stay are watched
+#: seconds for which the pods that are left are watched
 HOLD = 3.0
 
 
@@ -47,19 +47,28 @@ def test_the_policy_decides_which_pods_stay(
         for name, (kind, policy) in cells.items()
     }
 
-    def wrong(pods: list[Object]) -> dict[str, str]:
+    def left(pods: list[Object]) -> dict[str, set[str]]:
         there: dict[str, set[str]] = {name: set() for name in cells}
         for pod in pods:
             if "deletionTimestamp" not in pod["metadata"]:
                 there[pod["metadata"]["labels"][jobs.JOB_LABEL]].add(pod["metadata"]["name"])
+        return there
+
+    def settled(pods: list[Object]) -> str:
+        # nothing is there that has to go; what is missing will not come back
+        there = left(pods)
+        stays = any(there[name] - wanted[name] for name in cells if name not in late)
+        return "" if stays else "settled"
+
+    def wrong(pods: list[Object]) -> dict[str, str]:
+        there = left(pods)
         return {
             name: ", ".join(sorted(there[name])) or "none"
             for name in cells
             if there[name] != wanted[name]
         }
 
-    # until they are as they should be, which lasts
-    tables.held(cast.kube, PODS, ns, lambda pods: "" if wrong(pods) else "right", seconds=ANSWER)
+    tables.held(cast.kube, PODS, ns, settled, seconds=ANSWER)
     found: dict[str, str] = {}
 
     def changed(pods: list[Object]) -> str:
