@@ -24,15 +24,21 @@ class Leave:
 
     Such a pod runs on for a while, and is Failed before it is gone, as its program ends badly on
     SIGTERM. Pods without containers are played so, and are gone with :meth:`recover`.
+
+    Args:
+        seconds: that pods without containers run on.
     """
 
     name = "pods told to leave"
     scope = Scope.NAMESPACE
 
-    def __init__(self, cluster: Cluster, namespace: str, pods: Sequence[str]) -> None:
+    def __init__(
+        self, cluster: Cluster, namespace: str, pods: Sequence[str], *, seconds: int = LEAVING
+    ) -> None:
         self._kube = cluster.kube
         self._namespace = namespace
         self._pods = tuple(pods)
+        self._seconds = seconds
         self._hold = Capability.CONTAINERS not in cluster.capabilities
         self._uids: dict[str, str] = {}
         self._injected = 0.0
@@ -45,7 +51,7 @@ class Leave:
                 raise FaultError(f"there is no pod {self._namespace}/{name} to delete")
             self._uids[name] = pod["metadata"]["uid"]
         if self._hold:
-            hold(self._kube, self._namespace, self._pods)
+            hold(self._kube, self._namespace, self._pods, seconds=self._seconds)
         self._injected = time.time()
         for name in self._pods:
             self._kube.delete(PODS, name, self._namespace)
@@ -72,9 +78,9 @@ class Leave:
         return Proof("leaving", {}, self._injected)
 
 
-def hold(kube: Kube, namespace: str, pods: Sequence[str]) -> None:
+def hold(kube: Kube, namespace: str, pods: Sequence[str], *, seconds: int = LEAVING) -> None:
     """Keep pods that will be deleted; whoever plays their kubelet then says that they Failed."""
-    meta = {"finalizers": [HELD], "annotations": {fakepods.LEAVE_FOR: str(LEAVING)}}
+    meta = {"finalizers": [HELD], "annotations": {fakepods.LEAVE_FOR: str(seconds)}}
     for name in pods:
         kube.patch(PODS, name, {"metadata": meta}, namespace)
 

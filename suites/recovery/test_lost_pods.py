@@ -12,11 +12,13 @@ import pytest
 
 from chaos.faults.base import Fault, Proof
 from chaos.faults.pod import DeletePod
+from clusters.cluster import Capability
 from clusters.kube import PODS, Object
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.workloads import order
-from suites import tables
+from oracles.errors import NotApplicable
+from suites import jobs, tables
 from suites.cast import ANSWER, KINDS, LEADERS, Cast, failed
 from suites.recovery.leaving import Leave
 from suites.recovery.test_restart_policy import ROLES
@@ -24,6 +26,8 @@ from suites.recovery.test_restart_policy import ROLES
 POLICIES = ("OnFailure", "ExitCode")
 #: seconds for which a job whose pod is leaving is watched
 HOLD = 4.0
+#: seconds until a job tells of a pod that was deleted; a second or two, as all of its answers
+SAID = 20.0
 
 
 @pytest.mark.behaviour("R08")
@@ -83,6 +87,53 @@ def test_a_pod_that_is_lost_comes_back(
             if name not in left:
                 seen = tables.told(cast.job(name))
                 table.broke(_cell(*cells[name]), f"one pod was lost, and the job is {seen}")
+
+
+@pytest.mark.behaviour("R04")
+@pytest.mark.parametrize("kind", list(ROLES), ids=[f"a silent node, {kind}" for kind in ROLES])
+def test_a_pod_of_a_silent_node_is_told_of_and_replaced(
+    system: SystemUnderTest,
+    ns: str,
+    expect: Expecting,
+    inject: Callable[[Fault], Proof],
+    kind: str,
+) -> None:
+    """Its pods are deleted, and no kubelet says that they have ended, until the node is removed.
+
+    As the API shows it; whole nodes are lost in ``chaos/experiments``. Before, no other pod can
+    have the name, so the job can only say so: it does not count such a worker as active, and is
+    not Failed, as its policy is to restart. Afterwards it goes on.
+    """
+    if Capability.CONTAINERS in system.cluster.capabilities:
+        raise NotApplicable("a real kubelet says that a pod has ended; see chaos/experiments")
+    cast = Cast(system, ns, expect)
+    names = [f"silent-{policy.lower()}" for policy in POLICIES]
+    for name, policy in zip(names, POLICIES, strict=True):
+        cast.add(kind, name, restart=policy)
+    before = cast.run()
+    lost = {f"{name}-worker-0": name for name in names}
+    leave = Leave(system.cluster, ns, list(lost), seconds=600)
+    inject(leave)
+    with tables.judged() as table:
+        told = dict.fromkeys(names, _no_worker_is_active)
+        for name in cast.reach(told, deadline=SAID):
+            table.broke(name, "its worker's node is silent, and it counts it as active")
+        for name in names:
+            table.hold(name, not failed(cast.job(name)), "it Failed while its node was silent")
+        leave.recover()
+        left = [name for name in names if not failed(cast.job(name))]
+        wanted = {
+            pod: _anew(before[pod]["metadata"]["uid"]) for pod, name in lost.items() if name in left
+        }
+        late = tables.reach(cast.kube, PODS, ns, wanted, deadline=ANSWER)
+        for pod, seen in late.items():
+            table.broke(lost[pod], f"the node is gone, and its pod is not replaced: {seen}")
+        for name, seen in cast.reach(dict.fromkeys(left, tables.true("Running"))).items():
+            table.broke(name, f"its pods run again, and the job is {seen}")
+
+
+def _no_worker_is_active(job: Object | None) -> bool:
+    return job is not None and not jobs.replicas(job, "Worker")["active"]
 
 
 def _cell(role: str, policy: str) -> str:
