@@ -18,8 +18,11 @@ from suites.status.test_conditions import EXCLUSIVE
 #: seconds for jobs that are restarted once
 LIFE = 60.0
 #: jobs at once: PyTorchJob's controller goes through the roles in a random order, and forgets that
-#: a job is restarting when the leader comes last
-JOBS = 8
+#: a job is restarting when the leader comes last; of 8 jobs it forgot 1, so that 16 show it in 7 of
+#: 8 runs or more
+JOBS = 16
+#: jobs that are written to at once
+WRITTEN = 8
 WHOLE = ["Running", "Restarting", "Running", "Succeeded"]
 
 
@@ -103,7 +106,7 @@ def test_a_job_that_is_written_to_at_once_is_created(
 ) -> None:
     """Somebody (kubectl, a mutating controller) writes to jobs right after they were submitted."""
     cast = Cast(system, ns, expect)
-    for index in range(JOBS):
+    for index in range(WRITTEN):
         kind = "PyTorchJob" if index % 2 else "TFJob"
         name = f"touched-{index}"
         cast.workers(kind, name, 1, program=Program(seconds=2))
