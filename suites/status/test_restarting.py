@@ -17,9 +17,9 @@ from suites.status.test_conditions import EXCLUSIVE
 
 #: seconds for all of it
 LIFE = 90.0
-#: jobs at once, and how often each is restarted: PyTorchJob's controller goes through the roles in a
-#: random order, and forgets that a job is restarting when the leader comes last. It forgot 2 of 24
-#: restarts, so that 48 show it in more than 9 of 10 runs
+#: jobs at once, and how often each is restarted: PyTorchJob's controller goes through the roles in
+#: a random order, and forgets that a job is restarting when the leader comes last. It forgot 2 of
+#: 24 restarts, so that 48 show it in more than 9 of 10 runs
 JOBS = 16
 ROUNDS = 3
 #: jobs that are written to at once
