@@ -50,7 +50,7 @@ def test_the_stages_know_every_annotation() -> None:
     text = stages.FILE.read_text()
     words = [value for name, value in vars(fakepods).items() if name.isupper()]
     told = [word for word in words if isinstance(word, str) and word.startswith("muster.dev/")]
-    assert len(told) == 6
+    assert len(told) == 7
     for word in told:
         assert f'"{word}"' in text, word
 
