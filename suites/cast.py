@@ -30,7 +30,7 @@ LEADERS = {"PyTorchJob": "master", "TFJob": "chief"}
 RUNNING = 120.0
 #: seconds until the operator has answered what its pods did: a second or two, but 23 were measured
 #: on 2 cores at a load average of 130
-ANSWER = 45.0
+ANSWER = 30.0
 #: annotation that wakes an operator and means nothing
 TOUCHED = "muster.dev/touched"
 

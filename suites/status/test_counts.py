@@ -13,7 +13,7 @@ from suites.cast import LEADERS, Cast
 
 #: seconds within which pods and counts have done what they were told; measured 2.6, and more than
 #: 15 on 2 cores at a load average of 130
-BOUND = 30.0
+BOUND = 20.0
 KINDS = ["PyTorchJob", "TFJob"]
 ENDINGS = ["failure", "backoff limit", "deadline"]
 
