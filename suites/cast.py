@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from clusters import fakepods
@@ -184,14 +185,21 @@ class Cast:
         self, wanted: Mapping[str, tables.Check], *, deadline: float = ANSWER
     ) -> dict[str, str]:
         """Wait until jobs were once as wanted; see :func:`suites.tables.reach`."""
-        late: dict[str, str] = {}
-        end = time.monotonic() + deadline
-        for what in dict.fromkeys(self.kinds[name] for name in wanted):
-            own = {name: check for name, check in wanted.items() if self.kinds[name] is what}
-            left = max(1.0, end - time.monotonic())
-            late |= tables.reach(
-                self.kube, what, self.namespace, own, deadline=left, describe=tables.told
+        own = {
+            what: {name: check for name, check in wanted.items() if self.kinds[name] is what}
+            for what in dict.fromkeys(self.kinds[name] for name in wanted)
+        }
+
+        def wait(what: Resource) -> dict[str, str]:
+            return tables.reach(
+                self.kube, what, self.namespace, own[what], deadline=deadline, describe=tables.told
             )
+
+        # at once: what jobs of one kind were meanwhile is not to be missed over the other's
+        with ThreadPoolExecutor(max_workers=max(1, len(own))) as pool:
+            late: dict[str, str] = {}
+            for found in pool.map(wait, own):
+                late |= found
         return late
 
     def uids(self) -> dict[str, str]:

@@ -34,14 +34,19 @@ def test_a_finished_job_is_deleted_when_its_time_is_over(
     done: dict[str, float] = {}
     gone: dict[str, float] = {}
 
-    def ended(job: Object | None) -> bool:
-        return tables.true(endings.end(ending))(job)
+    def ended(name: str) -> tables.Check:
+        def check(job: Object | None) -> bool:
+            if job is None or not tables.true(endings.end(ending))(job):
+                return False
+            done[name] = at(job, "completionTime") or time.time()
+            return True
+
+        return check
 
     with tables.judged() as table:
-        for name, seen in cast.reach(dict.fromkeys(names, ended)).items():
+        for name, seen in cast.reach({name: ended(name) for name in names}).items():
             table.broke(name, f"after {ending} the job is {seen}")
-        for name in names:
-            done[name] = at(cast.job(name) or {}, "completionTime") or time.time()
+            done[name] = time.time()
 
         def over(name: str) -> tables.Check:
             def check(job: Object | None) -> bool:
