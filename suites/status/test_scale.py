@@ -67,8 +67,8 @@ def test_a_worker_that_left_is_not_made_again(
     training-operator 1.8.1 makes it again: it walks over all indexes up to the highest that it
     still sees a pod of, and fills the empty ones without asking whether the job has so many workers
     (pkg/controller.v1/common/pod.go, ReconcilePods; pkg/core/pod.go, GetPodSlices). Seen by chance
-    in one of ten runs first, when two leavers went half a second apart. Published nowhere that a
-    search found, so FAIL.
+    in two of ten runs first, when one leaver went milliseconds before the other; a history is
+    reports/examples/worker-made-again.history.jsonl. Published nowhere that a search found: FAIL.
     """
     kube = system.cluster.kube
     job = elastic_program_job("elastic", workers=3, low=1, high=4, program=Program(seconds=600))
