@@ -1,18 +1,62 @@
-"""What must be true of everything that a job trained by TensorFlow's parameter servers."""
+"""The job that trains by TensorFlow's parameter servers, and what must be true of its training."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
-from oracles import progress
+from clusters.cluster import Cluster
+from fixtures.runtimes import Runtime
+from fixtures.workloads import (
+    SAMPLES,
+    TrainOptions,
+    job_folder,
+    progress_folder,
+    training_tfjob,
+)
+from oracles import progress, samples
 from oracles.progress import Event, ProgressLine
+from suites.training import Training
+
+#: seconds until the pods run and both workers train; importing TensorFlow takes most of it
+STARTED = 240.0
+#: steps between two checkpoints
+INTERVAL = 10
+#: the container that the operator looks for
+CONTAINER = "tensorflow"
 
 #: share of the samples that are right after EPOCHS; measured 0.939 to 0.941 in 6 runs
 RIGHT = 0.90
 EPOCHS = 5
 #: the mean loss of the last epoch, as a part of the first one's; measured 0.14 to 0.18
 FALLEN = 0.25
+
+
+def start(
+    cluster: Cluster,
+    runtime: Runtime,
+    namespace: str,
+    name: str,
+    *,
+    epochs: int = 10_000,
+    step_ms: int = 100,
+    **more: Any,
+) -> Training:
+    """Submit a job that trains on until its chief is told to finish (or for *epochs*).
+
+    When it has ended, the pods that still run are removed (``cleanPodPolicy: Running``).
+
+    Args:
+        more: as :func:`fixtures.workloads.training_tfjob` takes it.
+    """
+    folder = job_folder(cluster, namespace, name)
+    job = training_tfjob(
+        name, runtime, folder, run_policy={"cleanPodPolicy": "Running"},
+        train=TrainOptions(epochs=epochs, step_ms=step_ms, checkpoint_every=INTERVAL), **more,
+    )  # fmt: skip
+    cluster.kube.create(job, namespace=namespace)
+    return Training(progress_folder(cluster, namespace, name))
 
 
 def epochs(lines: Sequence[ProgressLine]) -> dict[int, float]:
@@ -47,16 +91,22 @@ def learning_faults(lines: Sequence[ProgressLine]) -> list[str]:
     return wrong
 
 
-def worker_faults(lines: Sequence[ProgressLine], pods: Sequence[str]) -> list[str]:
-    """What is wrong with who did the steps; [] when nothing is.
+def all_work(lines: Sequence[ProgressLine], workers: int) -> bool:
+    """Whether every worker has done a step."""
+    return {line.rank for line in progress.steps(lines)} >= set(range(workers))
+
+
+def step_faults(lines: Sequence[ProgressLine], pods: Sequence[str]) -> list[str]:
+    """What is wrong with the steps of an undisturbed job, and with who did them; [] if nothing is.
+
+    Each step is done once, by a worker that is the task that its pod is for; none is idle; and
+    every sample is fed once an epoch.
 
     Args:
         pods: of the workers, by the index of their tasks.
-
-    Each step is done once, by a worker that is the task that its pod is for, and none is idle.
     """
     steps = progress.steps(lines)
-    wrong = []
+    wrong = samples.faults(lines, size=SAMPLES, interval=INTERVAL)
     counts = Counter(line.step for line in steps)
     twice = sorted(step for step, n in counts.items() if n > 1 and step is not None)
     missing = sorted(set(range(1, max(s for s in counts if s) + 1)) - set(counts)) if counts else []
