@@ -91,6 +91,15 @@ def learning_faults(lines: Sequence[ProgressLine]) -> list[str]:
     return wrong
 
 
+def settled(lines: Sequence[ProgressLine]) -> list[ProgressLine]:
+    """The lines without the steps that no checkpoint holds yet.
+
+    Several steps are done at a time, so of the newest ones any may be told first.
+    """
+    kept = max((x.step or 0 for x in lines if x.event is Event.CHECKPOINT), default=0)
+    return [x for x in lines if x.event is not Event.STEP or (x.step or 0) <= kept]
+
+
 def all_work(lines: Sequence[ProgressLine], workers: int) -> bool:
     """Whether every worker has done a step."""
     return {line.rank for line in progress.steps(lines)} >= set(range(workers))

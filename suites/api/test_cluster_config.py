@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from fixtures.plugin.given import Expecting
 from fixtures.runtimes import Runtime
 from fixtures.workloads import Program, tfjob
 from oracles.errors import NotApplicable
-from oracles.progress import Event
+from oracles.progress import ProgressLine
 from suites import parameter_servers, tables
 from suites.cast import ANSWER, Cast
 from suites.elastic import environment
+from suites.parameter_servers import STARTED
 from suites.pods import wait_running
 
 EXPECTED = yaml.safe_load(Path(__file__).with_name("expected_config.yaml").read_text())
@@ -97,9 +99,7 @@ def test_tensorflow_finds_its_cluster_by_tf_config(
         system.cluster, tensorflow, ns, "whole", ps=len(servers), workers=len(workers), gpus=0
     )
     with expect("all replicas run"):
-        running = wait_running(
-            kube, ns, 1 + len(servers) + len(workers), deadline=parameter_servers.STARTED
-        )
+        running = wait_running(kube, ns, 1 + len(servers) + len(workers), deadline=STARTED)
     with tables.judged() as table:
         for name, wanted in _replicas("whole", expected, ns).items():
             process = environment.of_process(kube, ns, name, container=parameter_servers.CONTAINER)
@@ -107,21 +107,23 @@ def test_tensorflow_finds_its_cluster_by_tf_config(
             table.hold(name, found == wanted, f"found {found}, documented {wanted}")
         _services(kube, ns, {pod["metadata"]["name"]: pod for pod in running}, table)
     with expect("every worker trains, and a checkpoint is written"):
-        lines = training.wait(
-            lambda lines: (
-                lines
-                if parameter_servers.all_work(lines, len(workers))
-                and any(line.event is Event.CHECKPOINT for line in lines)
-                else None
-            ),
-            deadline=parameter_servers.STARTED, why="a step of each worker, and a checkpoint",
-        )  # fmt: skip
+        lines = training.wait(_trained_by(len(workers)), deadline=STARTED, why="steps of all")
     wrong = parameter_servers.step_faults(lines, [f"whole-worker-{n}" for n in range(len(workers))])
     assert not wrong, "; ".join(wrong)
     files = (training.folder.parent / "checkpoints").glob("*.data-*")
     shares = {path.name.partition("-of-")[2] for path in files}
     # one of each parameter server, and one of the chief, which holds the place in the epoch
     assert shares == {f"{len(servers) + 1:05d}"}, f"a checkpoint has shares {sorted(shares)}"
+
+
+def _trained_by(workers: int) -> Callable[[list[ProgressLine]], list[ProgressLine] | None]:
+    """The lines up to the last checkpoint, once so many workers have a share in it."""
+
+    def found(lines: list[ProgressLine]) -> list[ProgressLine] | None:
+        told = parameter_servers.settled(lines)
+        return told if parameter_servers.all_work(told, workers) else None
+
+    return found
 
 
 def _replicas(job: str, expected: Any, ns: str) -> dict[str, Any]:

@@ -79,5 +79,14 @@ def test_steps_that_are_not_as_they_should_be_are_found_out(lines, word):
     )
 
 
+def test_steps_that_no_checkpoint_holds_may_come_in_any_order():
+    """Step 12 is told before step 11; step 10 is in the checkpoint, as are all before it."""
+    lines = [x for x in trained() if x.step != 11 and (x.step or 0) <= 12]
+    kept = replace(lines[0], event=Event.CHECKPOINT, pod="j-chief-0", rank=None, step=10, ids=None)
+    assert checks.step_faults([*lines, kept], PODS) == ["steps were not done: [11]"]
+    assert checks.step_faults(checks.settled([*lines, kept]), PODS) == []
+    assert not checks.all_work(checks.settled(lines), 2), "nothing is settled without a checkpoint"
+
+
 def test_one_worker_is_not_all():
     assert not checks.all_work([x for x in trained() if x.rank != 1], 2)
