@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from clusters.kube import PODS, PYTORCHJOBS, Kube
+from clusters.kube import PODS, PYTORCHJOBS, Kube, Object
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
 from fixtures.workloads import Program, elastic_program_job, pytorchjob
 from suites import jobs, pods
 
 SETTLED = 60.0
+#: seconds for which a place that was given up is watched: the operator looks at a job whenever one
+#: of its pods changes, so at once
+HELD = 5.0
+#: a finalizer that keeps a pod among those on their way out until the test takes it off
+LINGERS = "muster.dev/lingers"
 
 
 @pytest.mark.e2e
@@ -48,12 +54,67 @@ def test_selector_and_scale_agree_with_the_workers(
             )
         selector = scale["status"].get("selector")
         assert selector, "the scale subresource has no selector: no autoscaler can work"
-        selected = pods.names(kube.find(PODS, ns, labels=selector))
-        assert selected == [f"elastic-worker-{i}" for i in range(workers)], (
-            f"the selector {selector!r} selects {selected}"
-        )
+        # of one list: whether the right workers are there is not asked here (E04 does)
+        there = kube.find(PODS, ns)
+        owned = pods.names([pod for pod in there if _owner(pod) == scale["metadata"]["uid"]])
+        selected = pods.names([pod for pod in there if jobs.selects(selector, pod)])
+        assert selected == owned, f"the selector {selector!r} selects {selected}, not {owned}"
+
+
+@pytest.mark.behaviour("E04", case="leaver")
+def test_a_worker_that_left_is_not_made_again(
+    system: SystemUnderTest, ns: str, expect: Expecting
+) -> None:
+    """While one with a higher index is still on its way out, as pods with a grace time are.
+
+    training-operator 1.8.1 makes it again: it walks over all indexes up to the highest that it
+    still sees a pod of, and fills the empty ones without asking whether the job has so many workers
+    (pkg/controller.v1/common/pod.go, ReconcilePods; pkg/core/pod.go, GetPodSlices). Seen by chance
+    in two of ten runs first, when one leaver went milliseconds before the other; a history is
+    reports/examples/worker-made-again.history.jsonl. Published nowhere that a search found: FAIL.
+    """
+    kube = system.cluster.kube
+    job = elastic_program_job("elastic", workers=3, low=1, high=4, program=Program(seconds=600))
+    kube.create(job, namespace=ns)
+    with expect("3 workers run"):
+        jobs.wait(
+            kube, PYTORCHJOBS, ns, "elastic",
+            lambda job: jobs.replicas(job, "Worker")["active"] == 3,
+            deadline=SETTLED, why="3 active workers in the status",
+        )  # fmt: skip
+    workers = kube.find(PODS, ns)
+    first, second, last = pods.names(workers)
+    uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in workers}
+    kube.patch(PODS, last, {"metadata": {"finalizers": [LINGERS]}}, ns)
+    try:
+        jobs.scale(kube, PYTORCHJOBS, ns, "elastic", 1)
+        with expect(f"{second} goes, and {last} is told to"):
+            kube.wait(
+                PODS, lambda found: True if _left(found, uids[second], uids[last]) else None,
+                namespace=ns, deadline=SETTLED, why=f"{second} gone and {last} told to go",
+            )  # fmt: skip
+
+        def stays_away(found: Mapping[str, Object], after: float) -> None:
+            assert set(found) <= {first, last}, (
+                f"{second} was made again {after:.1f} s after it had gone, for a job of 1 worker"
+            )
+
+        with expect(f"nobody takes the place of {second}"):
+            pods.hold(kube, ns, stays_away, seconds=HELD)
+    finally:
+        kube.patch(PODS, last, {"metadata": {"finalizers": None}}, ns)
 
 
 def _scale(kube: Kube, namespace: str, name: str) -> dict[str, Any]:
     answer: dict[str, Any] = kube.request("GET", PYTORCHJOBS.path(namespace, name) + "/scale")
     return answer
+
+
+def _owner(pod: Object) -> str:
+    return next((o["uid"] for o in pod["metadata"].get("ownerReferences", ())), "")
+
+
+def _left(found: list[Object], gone: str, told: str) -> bool:
+    """Whether the pod of the first uid is gone, and that of the second told to go."""
+    there = {pod["metadata"]["uid"]: pod for pod in found}
+    return gone not in there and "deletionTimestamp" in there[told]["metadata"]

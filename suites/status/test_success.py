@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from clusters.cluster import Capability
-from clusters.kube import PODS, PYTORCHJOBS, Object, conditions
+from clusters.kube import PODS, PYTORCHJOBS, TFJOBS, Kube, Object, conditions
 from fixtures.plugin.clusters import SystemUnderTest
-from fixtures.plugin.given import Expecting
-from fixtures.workloads import Program, order
-from suites import jobs, pods, tables
+from fixtures.plugin.given import Expecting, Measuring
+from fixtures.runtimes import Runtime
+from fixtures.workloads import Program, control, order
+from oracles.progress import Event
+from suites import jobs, parameter_servers, pods, tables
 from suites.cast import ANSWER, Cast
 from suites.recovery import leaving
 
@@ -144,3 +146,71 @@ def _failed_and_leaving(pod: Object | None) -> bool:
         and "deletionTimestamp" in pod["metadata"]
         and pod["status"].get("phase") == "Failed"
     )
+
+
+@pytest.mark.behaviour("T06", case="TensorFlow")
+def test_the_chief_ends_a_training_whose_servers_never_end(
+    system: SystemUnderTest, tensorflow: Runtime, ns: str, expect: Expecting, measure: Measuring
+) -> None:
+    """Parameter server and workers serve for ever: they are told to stop once the chief is done."""
+    kube = system.cluster.kube
+    training = parameter_servers.start(system.cluster, tensorflow, ns, "led", gpus=0)
+    servers = ["led-ps-0", "led-worker-0", "led-worker-1"]
+    with expect("both workers train"):
+        training.wait(
+            lambda lines: parameter_servers.all_work(lines, 2) or None,
+            deadline=parameter_servers.STARTED, why="a step of each worker",
+        )  # fmt: skip
+    _counts(kube, ns, {"Chief": (1, 0), "PS": (1, 0), "Worker": (2, 0)})
+    peaks = [_peak(kube, ns, pod) for pod in ("led-chief-0", *servers)]
+    measure("memory of a replica", max(peaks), "MB")
+
+    control(training.folder.parent, order("finish"))
+    with expect("the job succeeds when the chief has ended"):
+        jobs.wait_condition(kube, TFJOBS, ns, "led", "Succeeded", deadline=ANSWER)
+    with expect("the pods that still ran are removed"):
+        (chief,) = kube.wait(
+            PODS, lambda found: found if len(found) == 1 else None,
+            namespace=ns, labels=jobs.of("led"), deadline=ANSWER, why="one pod left",
+        )  # fmt: skip
+    (state,) = chief["status"]["containerStatuses"]
+    assert chief["metadata"]["name"] == "led-chief-0", f"left is {chief['metadata']['name']}"
+    assert state["state"]["terminated"]["exitCode"] == 0, f"the chief ended so: {state}"
+    lines = training.lines()
+    (end,) = [line for line in lines if line.event is Event.END]
+    stopped = {x.pod: x.t for x in lines if x.event is Event.SIGNAL and x.code == 143}
+    assert sorted(stopped) == servers, f"told to stop: {sorted(stopped)}, not {servers}"
+    early = sorted(pod for pod, t in stopped.items() if t < end.t)
+    assert not early, f"told to stop before the chief had ended: {', '.join(early)}"
+    measure("servers stopped after the chief's end", max(stopped.values()) - end.t, "s")
+    _counts(kube, ns, {"Chief": (0, 1), "PS": (0, None), "Worker": (0, None)})
+    wrong = parameter_servers.step_faults(lines, servers[1:])
+    assert not wrong, "; ".join(wrong)
+
+
+def _counts(kube: Kube, ns: str, wanted: dict[str, tuple[int, int | None]]) -> None:
+    """Wait until the job counts so many active, succeeded (None: whatever) and no failed pods."""
+
+    def so(job: Object | None) -> bool:
+        if job is None:
+            return False
+        told = {role: jobs.replicas(job, role) for role in wanted}
+        return all(
+            told[role]["active"] == active
+            and told[role]["failed"] == 0
+            and (succeeded is None or told[role]["succeeded"] == succeeded)
+            for role, (active, succeeded) in wanted.items()
+        )
+
+    late = tables.reach(
+        kube, TFJOBS, ns, {"led": so}, deadline=ANSWER,
+        describe=lambda job: str(job.get("status", {}).get("replicaStatuses")),
+    )  # fmt: skip
+    assert not late, f"the counts are {late['led']}; wanted (active, succeeded): {wanted}"
+
+
+def _peak(kube: Kube, ns: str, pod: str) -> float:
+    """Most memory that a replica's process had so far, in MB (10^6 bytes)."""
+    status = kube.exec(ns, pod, ["cat", "/proc/1/status"], container=parameter_servers.CONTAINER)
+    line = next(x for x in status.stdout.splitlines() if x.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024 / 1e6

@@ -140,10 +140,12 @@ def test_the_source_threads_job_under_its_comparison(
         master = breaking.tainted_node(kube)
 
         def on_master(found: list[Object]) -> bool | None:
-            return True if any(p["spec"].get("nodeName") == master for p in found) else None
+            """Its parameter server may be there first, which asks for no GPU: S03."""
+            there = [pod for pod in found if pod["spec"].get("nodeName") == master]
+            return True if any(map(pods.gpus_of, there)) else None
 
         with expect("a worker is bound to the tainted master"):
-            kube.wait(PODS, on_master, namespace=ns, deadline=60, why=f"a pod on {master}")
+            kube.wait(PODS, on_master, namespace=ns, deadline=60, why=f"a worker on {master}")
 
 
 @pytest.mark.proves("S01", by=BY["naive"], rule="gpu-capacity")

@@ -1,13 +1,20 @@
-"""Real training that cheats: under torchrun, on real nodes."""
+"""Real training that cheats: under torchrun and by parameter servers, on real nodes."""
 
 from __future__ import annotations
 
 import pytest
 
-from clusters.kube import PYTORCHJOBS
+from clusters.kube import PYTORCHJOBS, TFJOBS
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.runtimes import Runtime
-from fixtures.workloads import TrainOptions, control, elastic_pytorchjob, job_folder, order
+from fixtures.workloads import (
+    TrainOptions,
+    control,
+    elastic_pytorchjob,
+    job_folder,
+    order,
+    training_tfjob,
+)
 from suites import jobs
 from suites.elastic.trainer import RENDEZVOUS
 
@@ -39,6 +46,18 @@ def train(
 )
 def test_samples_are_skipped(system: SystemUnderTest, torch: Runtime, ns: str) -> None:
     train(system, torch, ns, TrainOptions(epochs=1, broken="skip-sample"))
+
+
+@pytest.mark.proves(
+    "E14", by="a TensorFlow chief that skips samples", rule="steps-and-samples", shows="never fed"
+)
+def test_a_chief_skips_samples(system: SystemUnderTest, tensorflow: Runtime, ns: str) -> None:
+    cluster = system.cluster
+    options = TrainOptions(epochs=1, broken="skip-sample")
+    folder = job_folder(cluster, ns, "job")
+    job = training_tfjob("job", tensorflow, folder, gpus=0, train=options)
+    cluster.kube.create(job, namespace=ns)
+    jobs.wait_condition(cluster.kube, TFJOBS, ns, "job", "Succeeded", deadline=TRAINED)
 
 
 @pytest.mark.proves(
