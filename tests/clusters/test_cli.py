@@ -400,8 +400,9 @@ def test_prepare(run: Run, world: World, monkeypatch: pytest.MonkeyPatch) -> Non
     images = {name: program.images for name, program in programs.items() if program.images}
     assert asked == [
         # said before anything is begun
-        (["1.28.9"], list(images)), "kind", "1.28.9", "control plane 1.28.9", "kwok", "device-plugin",
-        "base",        *((name, image) for name, found in images.items() for image in found),
+        (["1.28.9"], list(images)), "kind", "1.28.9", "control plane 1.28.9", "kwok",
+        "device-plugin", "base",
+        *((name, image) for name, found in images.items() for image in found),
     ]  # fmt: skip
     assert ("scheduler-plugins", "controller") in asked
 

@@ -1,4 +1,4 @@
-"""What a device plugin is told to offer, and how it is put on a node; the real one is the smoke's."""
+"""What a device plugin is told, and how it is put on a node; the real one is the smoke's."""
 
 from __future__ import annotations
 

@@ -171,12 +171,12 @@ def test_gpu_modes() -> None:
     assert plugged.gpu.mode is GpuMode.DEVICE_PLUGIN
     assert plugged.each_node() == patched.each_node(), "labels and counts are the same"
     assert patched.gpu.mode is GpuMode.PATCHED
-    with pytest.raises(UsageError, match="no GPU mode 'real'(?s:.)*patched, device-plugin"):
+    with pytest.raises(UsageError, match=r"no GPU mode 'real'(?s:.)*patched, device-plugin"):
         patched.in_mode("real")
 
 
 def test_a_file_says_the_gpu_mode(tmp_path: Path) -> None:
     layout = topology.load(write(tmp_path, gpu={"mode": "device-plugin"}))
     assert layout.gpu.mode is GpuMode.DEVICE_PLUGIN
-    with pytest.raises(TopologyError, match="gpu.mode"):
+    with pytest.raises(TopologyError, match=r"gpu\.mode"):
         topology.load(write(tmp_path, gpu={"mode": "real"}))
