@@ -17,18 +17,15 @@ from chaos.site import Site
 from clusters import fakegpus
 from clusters.cluster import Capability
 from clusters.kube import PODS, Object
-from clusters.refusals import Refusal, refusal
 from clusters.topology import GPU
 from fixtures.plugin.given import Expecting
 from fixtures.workloads import quick_pods
 from oracles.errors import HarnessError, InvariantViolation
 from suites import pods
-from suites.pods import ADMISSION
+from suites.pods import ADMISSION, LOOKED_AT
 from suites.stage import Block, Stage, gang, gpus_by_node
 from suites.steps import SHORT
 
-#: seconds until a kubelet has looked at a pod that was put on its node
-LOOKED_AT = 30.0
 #: how often a race is tried: the view is old for up to a second, a pod is bound within a fraction
 #: of that
 TRIES = 5
@@ -46,7 +43,7 @@ def test_a_pod_bound_by_hand_gets_no_gpu_that_is_taken(
     stage.block([Block(have, 0)])
     before = _running(stage, "app=blocker")
     with expect("the kubelet refuses the pod, and its words name the resource"):
-        refused = _refused(stage, _by_hand(stage, "late", node, 1))
+        refused = pods.wait_refused(stage.kube, stage.ns, _by_hand(stage, "late", node, 1))
         assert refused.resource == GPU, f"what there was too little of is not told: {refused}"
     with expect("the pods that had the GPUs run on"):
         _run_on(stage, before)
@@ -69,7 +66,7 @@ def test_a_pod_bound_on_an_old_view_gets_no_gpu_that_is_gone(stage: Stage) -> No
         if pods.bound(seen) and seen["status"]["phase"] == "Running":
             pass  # the pod was faster than the news of its node's own plugin
         elif seen["spec"].get("nodeName"):
-            refused = _refused(stage, pod["metadata"]["name"])
+            refused = pods.wait_refused(stage.kube, stage.ns, pod["metadata"]["name"])
             assert refused.resource == GPU, f"what there was too little of is not told: {refused}"
             stage.measure("races until a pod was bound on an old view", number + 1, "1")
             return
@@ -103,7 +100,7 @@ def test_a_gpu_that_falls_ill_under_a_pod_is_given_to_nobody_else(
     stage.group("b")
     stage.pods("b")
     with expect("the kubelet refuses a pod that would need it"):
-        refused = _refused(stage, _by_hand(stage, "late", node, have))
+        refused = pods.wait_refused(stage.kube, stage.ns, _by_hand(stage, "late", node, have))
         assert refused.resource == GPU, f"what there was too little of is not told: {refused}"
     with expect("no scheduler gives it out"):
         stage.hold({"b": 0}, SHORT)
@@ -126,31 +123,6 @@ def _by_hand(stage: Stage, app: str, node: str, gpus: int) -> str:
 
 def _running(stage: Stage, labels: str) -> list[Object]:
     return pods.wait_running(stage.kube, stage.ns, 1, labels=labels, deadline=ADMISSION)
-
-
-def _refused(stage: Stage, name: str) -> Refusal:
-    """Wait until a kubelet has looked at a pod; its refusal.
-
-    Raises:
-        InvariantViolation: it took the pod, or failed it without a reason that we know.
-    """
-
-    def looked_at(found: list[Object]) -> Object | None:
-        started = [pod for pod in found if pod["status"].get("phase", "Pending") != "Pending"]
-        return started[0] if started else None
-
-    pod = stage.kube.wait(
-        PODS, looked_at, namespace=stage.ns, fields=f"metadata.name={name}", deadline=LOOKED_AT,
-        why=f"the kubelet's answer to pod {name}",
-    )  # fmt: skip
-    found = refusal(pod)
-    if found is None:
-        status = pod["status"]
-        raise InvariantViolation(
-            f"the kubelet of {pod['spec']['nodeName']} has no GPU for pod {name}, which is"
-            f" {status['phase']} {status.get('reason', '')} {status.get('message', '')}".rstrip()
-        )
-    return found
 
 
 def _decided(stage: Stage, name: str) -> Object:
