@@ -224,6 +224,7 @@ def _show(cluster: Cluster) -> None:
     out.print(
         f"cluster [bold]{cluster.name}[/bold]: Kubernetes {cluster.kubernetes}, "
         f"topology {cluster.topology.name}, {cluster.topology.gpus} GPUs"
+        f" ({cluster.topology.gpu.mode})"
     )
     out.print(f"  export KUBECONFIG={cluster.kubeconfig}", soft_wrap=True)
     kubectl = parts.found_binary("kubectl")
