@@ -37,7 +37,7 @@ def test_a_pod_bound_by_hand_gets_no_gpu_that_is_taken(
     stage: Stage, gpus: Callable[[int], int], expect: Expecting
 ) -> None:
     """All GPUs of a node are taken, and another pod comes with that node's name in it."""
-    stage.cluster.require(Capability.CONTAINERS)
+    stage.cluster.require(Capability.DEVICE_PLUGIN)
     gpus(stage.cluster.topology.gpus)
     node, have = next(iter(gpus_by_node(stage.kube).items()))
     stage.block([Block(have, 0)])

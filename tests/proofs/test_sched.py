@@ -6,10 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from clusters.cluster import Capability
 from fixtures.plugin.clusters import SystemUnderTest
-from fixtures.workloads import gang_pods, quick_pods
-from suites import pods
+from fixtures.workloads import gang_pods
 from tests.proofs import breaking
 
 pytestmark = pytest.mark.proof
@@ -43,19 +41,3 @@ def test_a_selector_is_not_honoured(system: SystemUnderTest, ns: str) -> None:
     (pod,) = gang_pods("pod", 1, node_selector=selector, scheduler_name=breaking.NOBODY)
     kube.create(pod, namespace=ns)
     breaking.bind(kube, ns, "pod-0", breaking.gpu_node(kube)[0])
-
-
-@pytest.mark.proves(
-    "S11", by="a kubelet that knows of no GPUs takes a pod that asks for one", shows="had to refuse"
-)
-def test_a_kubelet_without_a_device_plugin(
-    system: SystemUnderTest, ns: str, gpus: Callable[[int], int]
-) -> None:
-    """It passes over what it does not know: a resource of the whole cluster, for all it can say."""
-    system.cluster.require(Capability.CONTAINERS)
-    kube = system.cluster.kube
-    gpus(1)
-    (pod,) = quick_pods("pod", 1, gpus=1, node_selector={})
-    pod["spec"]["nodeName"] = breaking.tainted_node(kube)
-    kube.create(pod, namespace=ns)
-    pods.wait_refused(kube, ns, "pod-0")
