@@ -12,7 +12,18 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from clusters import addons, cache, doctor, engine, ledger, listing, parts, providers, topology
+from clusters import (
+    addons,
+    cache,
+    deviceplugin,
+    doctor,
+    engine,
+    ledger,
+    listing,
+    parts,
+    providers,
+    topology,
+)
 from clusters.cluster import Cluster, ClusterSpec
 from clusters.parts import pins, plan
 from clusters.progress import say
@@ -43,6 +54,9 @@ def up(
     topology_name: Annotated[
         str, typer.Option("--topology", help=f"{', '.join(topology.names())}, or a YAML file.")
     ] = "gpu-2x4",
+    gpu_mode: Annotated[
+        str, typer.Option(help=f"{' or '.join(topology.GpuMode)}; as the topology says.")
+    ] = "",
     kubernetes: Annotated[
         str, typer.Option(help=f"One of {', '.join(pins.pins().kubernetes.versions)}.")
     ] = pins.pins().kubernetes.default,
@@ -63,6 +77,8 @@ def up(
     """
     where = provider(provider_name)
     layout = topology.load(topology_name)
+    if gpu_mode:
+        layout = layout.in_mode(gpu_mode)
     pins.kubernetes_pin(kubernetes)
     addons.check(operator=operator, scheduler=scheduler)
     run = f"up-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -161,7 +177,8 @@ def prepare(kubernetes: Versions = None) -> None:
         parts.node_image(version)
     for version in versions:
         parts.control_plane(version)
-    parts.program("kwok")
+    for program in ("kwok", deviceplugin.PROGRAM):
+        parts.program(program)
     parts.base_image()
     for name in programs:
         for image in pins.pins().programs[name].images:
@@ -207,6 +224,7 @@ def _show(cluster: Cluster) -> None:
     out.print(
         f"cluster [bold]{cluster.name}[/bold]: Kubernetes {cluster.kubernetes}, "
         f"topology {cluster.topology.name}, {cluster.topology.gpus} GPUs"
+        f" ({cluster.topology.gpu.mode})"
     )
     out.print(f"  export KUBECONFIG={cluster.kubeconfig}", soft_wrap=True)
     kubectl = parts.found_binary("kubectl")

@@ -26,6 +26,7 @@ class Capability(StrEnum):
     NODE_POWER = "stop and start a node"
     OWN_CLUSTER = "change nodes, operators and schedulers"
     LOCAL_PROCESSES = "run a system as a process of this host"
+    DEVICE_PLUGIN = "give GPUs out by a device plugin (--gpu-mode device-plugin)"
 
 
 @dataclass(frozen=True)

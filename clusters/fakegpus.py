@@ -1,13 +1,21 @@
-"""Fake GPUs, mode ``patched``: capacity and labels written to the nodes.
+"""Fake GPUs: capacity and labels of the nodes, in either mode.
 
-``status.capacity`` of an extended resource stays while a kubelet runs, and the scheduler honours
-it. A kubelet that registers again after its container was made anew may set it to zero
-(kubelet: ``reconcileExtendedResource``), so whatever restarts a node calls :func:`restore` before
-it says that the node is back.
+Mode ``patched``: both are written to the nodes. ``status.capacity`` of an extended resource stays
+while a kubelet runs, and the scheduler honours it. A kubelet that registers again after its
+container was made anew may set it to zero (kubelet: ``reconcileExtendedResource``), so whatever
+restarts a node calls :func:`restore` before it says that the node is back.
+
+Mode ``device-plugin``: the kubelet says what its plugin offers (:mod:`clusters.deviceplugin`), and
+only the labels are written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from clusters import deviceplugin
+from clusters.cluster import Cluster
+from clusters.deviceplugin import Offer
 from clusters.kube import NODES, Kube, Object
 from clusters.topology import GPU, Node, Topology
 
@@ -21,8 +29,17 @@ def node_names(cluster: str, topology: Topology) -> dict[str, Node]:
     return names
 
 
-def restore(kube: Kube, nodes: dict[str, Node], *, deadline: float = 30.0) -> None:
+def restore(
+    kube: Kube,
+    nodes: dict[str, Node],
+    offers: Mapping[str, Offer] | None = None,
+    *,
+    deadline: float = 30.0,
+) -> None:
     """Write labels and GPU capacity to *nodes*, and wait until the API shows both.
+
+    Args:
+        offers: what device plugins offer, where they say how many GPUs there are.
 
     Raises:
         WaitTimeout: a node does not keep them.
@@ -30,24 +47,20 @@ def restore(kube: Kube, nodes: dict[str, Node], *, deadline: float = 30.0) -> No
     for name, node in nodes.items():
         if node.labels:
             kube.patch(NODES, name, {"metadata": {"labels": node.labels}})
-        if node.gpus:
-            count = {GPU: str(node.gpus)}
-            kube.patch(
-                NODES,
-                name,
-                {"status": {"capacity": count, "allocatable": count}},
-                subresource="status",
-            )
+        if node.gpus and offers is None:
+            kube.patch(NODES, name, written(node.gpus), subresource="status")
     kube.wait(
         NODES,
-        lambda items: True if not missing(items, nodes) else None,
+        lambda items: True if not missing(items, nodes, offers) else None,
         deadline=deadline,
         why="fake GPUs on every node",
     )
 
 
-def missing(items: list[Object], nodes: dict[str, Node]) -> list[str]:
-    """What of the topology the API does not show, one line each."""
+def missing(
+    items: list[Object], nodes: dict[str, Node], offers: Mapping[str, Offer] | None = None
+) -> list[str]:
+    """What of the topology, or of *offers*, the API does not show, one line each."""
     seen = {item["metadata"]["name"]: item for item in items}
     lacking = []
     for name, node in nodes.items():
@@ -57,8 +70,46 @@ def missing(items: list[Object], nodes: dict[str, Node]) -> list[str]:
             continue
         labels = item["metadata"].get("labels") or {}
         lacking += [f"{name} lacks label {k}" for k, v in node.labels.items() if labels.get(k) != v]
-        for where in ("capacity", "allocatable"):
+        here = (offers or {}).get(name, Offer(node.gpus))
+        for where, wanted in (("capacity", here.count), ("allocatable", here.healthy)):
             got = int(item["status"].get(where, {}).get(GPU, "0"))
-            if got != node.gpus:
-                lacking.append(f"{name} has {got} GPUs in {where} instead of {node.gpus}")
+            if got != wanted:
+                lacking.append(f"{name} has {got} GPUs in {where} instead of {wanted}")
     return lacking
+
+
+def change(cluster: Cluster, node: str, count: int) -> None:
+    """Let a node have *count* GPUs from now on, in the cluster's mode; pods on it stay.
+
+    The API shows it at once, or when the kubelet next tells (:func:`wait`).
+
+    Raises:
+        ClusterError: there is no such node, or it has no device plugin where it needs one.
+    """
+    if deviceplugin.used(cluster):
+        deviceplugin.change(cluster, node, Offer(count))
+    else:
+        cluster.kube.patch(NODES, node, written(count), subresource="status")
+
+
+def wait(kube: Kube, node: str, count: int, *, deadline: float = 30.0) -> Object:
+    """Wait until a node has *count* GPUs for use; the node. Raises WaitTimeout."""
+
+    def so(items: list[Object]) -> Object | None:
+        return next((item for item in items if allocatable(item) == count), None)
+
+    return kube.wait(
+        NODES, so, fields=f"metadata.name={node}", deadline=deadline,
+        why=f"{node} with {count} GPUs for use",
+    )  # fmt: skip
+
+
+def allocatable(node: Object) -> int:
+    """GPUs of a node that pods may have."""
+    return int((node["status"].get("allocatable") or {}).get(GPU, "0"))
+
+
+def written(count: int) -> Object:
+    """A patch of a node's status: so many GPUs, mode ``patched``."""
+    have = {GPU: str(count)}
+    return {"status": {"capacity": have, "allocatable": have}}

@@ -8,6 +8,7 @@ written for real clusters work here.
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from clusters.errors import TopologyError
+from oracles.errors import UsageError
 
 FOLDER = Path(__file__).parent / "topologies"
 #: topologies whose workers can be counted: `scale-1000` is `scale` with 1000 of them
@@ -34,11 +36,21 @@ class Taint(_Strict):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
+class GpuMode(StrEnum):
+    """Who says how many GPUs a node has."""
+
+    #: what is written to the node's status: seen by schedulers; anybody can change it
+    PATCHED = "patched"
+    #: a real device plugin of the kubelet: containers get devices, and the kubelet polices them
+    DEVICE_PLUGIN = "device-plugin"
+
+
 class GpuModel(_Strict):
     """What the fake GPUs claim to be. ``memory`` is in MiB, as on real nodes."""
 
     product: str = "NVIDIA-A100-SXM4-40GB"
     memory: int = Field(default=40960, gt=0)
+    mode: GpuMode = GpuMode.PATCHED
 
 
 class NodeGroup(_Strict):
@@ -105,6 +117,16 @@ class Topology(_Strict):
     def gpus(self) -> int:
         """GPUs of all nodes together."""
         return sum(group.count * group.gpus for group in self.nodes)
+
+    def in_mode(self, mode: str) -> Topology:
+        """The same, with its GPUs in another mode.
+
+        Raises:
+            UsageError: no such mode.
+        """
+        if mode not in list(GpuMode):
+            raise UsageError(f"no GPU mode {mode!r}", hint=f"one of {', '.join(GpuMode)}")
+        return self.model_copy(update={"gpu": self.gpu.model_copy(update={"mode": GpuMode(mode)})})
 
     def _gpu_labels(self, gpus: int) -> dict[str, str]:
         if gpus == 0:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from clusters.errors import ApiError, Expired, Unreachable, WaitTimeout
+from clusters.refusals import refusal
 
 if TYPE_CHECKING:
     from clusters.kube import Kube, Object, Resource
@@ -91,6 +92,8 @@ def describe(items: Iterable[Object]) -> str:
             for s in status.get("containerStatuses") or []
             if "waiting" in s.get("state", {})
         ]
+        if (refused := refusal(item)) is not None:
+            state += f" ({refused})"
         node = item.get("spec", {}).get("nodeName")
         words.append(
             f"{item['metadata']['name']} {state}"

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from clusters.errors import Expired, Unreachable
 from clusters.kube import PODS, Kube, Object, epoch
+from clusters.refusals import Refusal, refusal
 from clusters.topology import GPU
+from clusters.waiting import describe
 from fixtures.workloads import gang_pods
 from oracles.errors import HarnessError, InvariantViolation
 
@@ -15,6 +17,8 @@ from oracles.errors import HarnessError, InvariantViolation
 ADMISSION = 60.0
 #: seconds for which pods that must not be bound are held unbound on the watch
 HOLD = 20.0
+#: seconds until a kubelet has looked at a pod that was put on its node, and started it if it can
+LOOKED_AT = 30.0
 #: phases in which a pod no longer holds what it asked for
 TERMINAL = ("Succeeded", "Failed")
 
@@ -174,3 +178,25 @@ def wait_running(
         namespace=namespace, labels=labels, deadline=deadline,
         why=f"{count} pods of {namespace} running",
     )  # fmt: skip
+
+
+def wait_refused(kube: Kube, namespace: str, name: str) -> Refusal:
+    """Wait until the kubelet of its node has looked at a pod; why it refused it.
+
+    Raises:
+        InvariantViolation: it took the pod, or failed it for a reason of another kind.
+    """
+
+    def looked_at(pods: list[Object]) -> Object | None:
+        return next((p for p in pods if p["status"].get("phase", "Pending") != "Pending"), None)
+
+    pod = kube.wait(
+        PODS, looked_at, namespace=namespace, fields=f"metadata.name={name}", deadline=LOOKED_AT,
+        why=f"the kubelet's answer to pod {name}",
+    )  # fmt: skip
+    found = refusal(pod)
+    if found is None:
+        raise InvariantViolation(
+            f"the kubelet had to refuse pod {name}, for which there is no room: {describe([pod])}"
+        )
+    return found

@@ -7,7 +7,7 @@ import signal
 from chaos import session
 from chaos.actions.common import At, breaks
 from chaos.activities import activity, node_named
-from chaos.faults import nodes
+from chaos.faults import gpus, nodes
 from chaos.faults.base import Fault
 from chaos.faults.clock import ShiftClock
 from chaos.faults.disk import FillVolume
@@ -164,7 +164,16 @@ def taint(
 def take_gpus(node: str, left: int = 0, *, at: At | None = None, label: str = "") -> Object:
     """Take a node's GPUs away."""
     it = session.current()
-    return breaks(lambda: nodes.TakeGpus(it.site, node_named(node), left=left), at, label)
+    return breaks(lambda: gpus.TakeGpus(it.site, node_named(node), left=left), at, label)
+
+
+@activity
+def sicken_gpus(
+    node: str, which: list[int] | None = None, *, at: At | None = None, label: str = ""
+) -> Object:
+    """GPUs of a node fall ill, the first one if none are named."""
+    it = session.current()
+    return breaks(lambda: gpus.SickenGpus(it.site, node_named(node), which=which or [0]), at, label)
 
 
 # network -----------------------------------------------------------------------------------

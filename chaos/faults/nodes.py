@@ -1,4 +1,4 @@
-"""Nodes: off, without a kubelet, cordoned, drained, tainted, without GPUs."""
+"""Nodes: off, without a kubelet, cordoned, drained, tainted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from chaos.undo.steps import Patch, PowerOn, StartKubelet, Step
 from clusters.cluster import Capability
 from clusters.errors import WaitTimeout
 from clusters.kube import NODES, PODS, Object, conditions, until_true
-from clusters.topology import GPU
 
 #: annotation of a pod that the kubelet runs from a file
 _MIRROR = "kubernetes.io/config.mirror"
@@ -253,52 +252,6 @@ class Taint(NodeFault):
         return list(node["spec"].get("taints") or [])
 
 
-class TakeGpus(NodeFault):
-    """Take GPUs of a node away (mode ``patched``): its capacity says so from now on.
-
-    Args:
-        left: how many it has left.
-    """
-
-    name = "take GPUs"
-
-    def __init__(self, site: Site, node: str, *, left: int = 0) -> None:
-        super().__init__(site, node)
-        site.cluster.require(Capability.OWN_CLUSTER)
-        self.left = left
-        self._before = 0
-
-    def look(self) -> Sequence[Step]:
-        """How many it has; they are given back."""
-        self._before = _gpus(self.site.node(self.node))
-        if self._before <= self.left:
-            raise FaultError(
-                f"{self.node} has {self._before} GPUs: none to take down to {self.left}"
-            )
-        return [
-            Patch.of(NODES, self.node, _capacity(self._before), subresource="status"),
-        ]
-
-    def inject(self) -> None:
-        """Take them."""
-        self.plan()
-        self._done = time.time()
-        self.site.kube.patch(NODES, self.node, _capacity(self.left), subresource="status")
-
-    def proof(self, *, deadline: float = 30.0) -> Proof:
-        """The API shows it. Raises NotProven."""
-        self._seen(lambda n: _gpus(n) == self.left, deadline, f"with {self.left} GPUs")
-        return Proof(
-            f"{self.node} has {self.left} GPUs of {self._before}",
-            {"GPUs before": str(self._before), "GPUs now": str(self.left)},
-            self._done,
-        )
-
-    def healed(self) -> None:
-        """They are back."""
-        self._wait(lambda n: _gpus(n) == self._before, 30.0, f"with {self._before} GPUs again")
-
-
 def wait_ready(site: Site, node: str, *, deadline: float = 90.0) -> None:
     """Wait until a node is Ready. Raises ClusterError."""
 
@@ -310,12 +263,3 @@ def wait_ready(site: Site, node: str, *, deadline: float = 90.0) -> None:
 
 def _not_ready(node: Object) -> bool:
     return conditions(node).get("Ready") != "True"
-
-
-def _gpus(node: Object) -> int:
-    return int((node["status"].get("allocatable") or {}).get(GPU, "0"))
-
-
-def _capacity(gpus: int) -> Object:
-    count = {GPU: str(gpus)}
-    return {"status": {"capacity": count, "allocatable": count}}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from chaos.actions.jobs import JOB_LABEL, give, shared_folder
 from chaos.activities import workers_of
 from chaos.errors import FaultError
-from chaos.faults import nodes
+from chaos.faults import gpus, nodes
 from chaos.faults.base import Fault
 from chaos.faults.control_plane import ApiServerAway, FreezeComponent
 from chaos.faults.jobs import ScaleJob, SuspendJob
@@ -193,7 +193,7 @@ _MAKERS: dict[str, Callable[[Session, Fleet, Strike], Fault]] = {
         )
     ),
     "take GPUs": _on_node(
-        lambda it, node, strike: nodes.TakeGpus(it.site, node, left=int(strike.size * 4))
+        lambda it, node, strike: gpus.TakeGpus(it.site, node, left=int(strike.size * 4))
     ),
     "stop kubelet": _on_node(lambda it, node, strike: nodes.StopKubelet(it.site, node)),
     "stop node": _on_node(lambda it, node, strike: nodes.StopNode(it.site, node)),

@@ -15,8 +15,9 @@ import urllib3
 from pydantic import Field
 
 from chaos.site import Site
-from clusters import local
+from clusters import deviceplugin, local
 from clusters.cluster import Capability
+from clusters.deviceplugin import Offer
 from clusters.errors import ApiError, ClusterError
 from clusters.kube import Resource
 from clusters.processes import start_of
@@ -117,6 +118,19 @@ class Patch(Strict):
         except ApiError as error:
             if error.status != 404:
                 raise
+
+
+class OfferGpus(Strict):
+    """Let a node's device plugin offer its former devices."""
+
+    do: Literal["offer GPUs"] = "offer GPUs"
+    node: str
+    count: int
+    unhealthy: tuple[int, ...]
+
+    def run(self, site: Site) -> None:
+        """Do it; a node that is off finds it when it is on again."""
+        deviceplugin.change(site.cluster, self.node, Offer(self.count, self.unhealthy))
 
 
 class Delete(Strict):
@@ -256,6 +270,7 @@ Step = Annotated[
     | PowerOn
     | StartKubelet
     | Patch
+    | OfferGpus
     | Delete
     | InPod
     | Continue

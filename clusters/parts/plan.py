@@ -16,6 +16,7 @@ MEASURED = {
     "build cni-plugins": 10.0,
     "build control-plane": 300.0,
     "build coredns": 90.0,
+    "build device-plugin": 10.0,
     "build etcd": 65.0,
     "build image": 2.0,
     "build kind": 20.0,

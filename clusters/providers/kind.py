@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 
-from clusters import cache, doctor, engine, fakegpus, ledger, parts, podnetwork
+from clusters import cache, deviceplugin, doctor, engine, fakegpus, ledger, parts, podnetwork
 from clusters.cluster import Capability, Cluster, ClusterSpec, no_such_cluster
 from clusters.command import run
 from clusters.engine import Engine
@@ -16,6 +16,7 @@ from clusters.progress import say, step
 from clusters.providers import containers, kindcommand, kindconfig, kindnodes, made
 from clusters.providers.containers import PREFIX, in_parallel
 from clusters.providers.embedded import provider as embedded
+from clusters.topology import GpuMode
 from oracles.errors import HarnessError, UsageError
 
 #: half a gigabyte each; more than anybody should start by mistake
@@ -27,7 +28,7 @@ class KindProvider:
     """See :class:`clusters.cluster.ClusterProvider`."""
 
     name = "kind"
-    capabilities = frozenset(Capability) - {Capability.LOCAL_PROCESSES}
+    capabilities = frozenset(Capability) - {Capability.LOCAL_PROCESSES, Capability.DEVICE_PLUGIN}
 
     def prepare(self, kubernetes: Iterable[str], programs: Iterable[str] = ()) -> None:
         """See ``ClusterProvider.prepare``."""
@@ -51,6 +52,8 @@ class KindProvider:
         # pods wait for their image in the nodes: it is there before the first node is
         parts.base_image()
         program = parts.host_binary("kind")
+        if spec.topology.gpu.mode is GpuMode.DEVICE_PLUGIN:
+            parts.program(deviceplugin.PROGRAM)
         with made.locked(spec.name):
             _refuse_taken(docker, spec.name)
             ledger.write(
@@ -62,11 +65,12 @@ class KindProvider:
                     folder = kindconfig.write(spec, image)
                     kindcommand.create(docker, program, spec.name, folder, detail)
                     cluster = self._cluster(spec.name)
+                    kindnodes.start_gpus(docker, cluster)
                     detail("pod network")
                     kindnodes.connect(docker, cluster)
                     detail("nodes Ready")
                     kindnodes.wait_ready(cluster)
-                    fakegpus.restore(cluster.kube, kindnodes.of(cluster))
+                    kindnodes.restore_gpus(cluster)
                     detail("DNS")
                     kindnodes.wait_dns(docker, cluster)
             except BaseException:
@@ -212,6 +216,7 @@ class KindProvider:
     def _cluster(self, name: str) -> Cluster:
         folder = ledger.folder(name)
         entry, topology = made.restore(name)
+        plugged = topology.gpu.mode is GpuMode.DEVICE_PLUGIN
         return Cluster(
             name=name,
             provider=self.name,
@@ -220,7 +225,7 @@ class KindProvider:
             kubeconfig=folder / "kubeconfig",
             context=f"kind-{PREFIX}{name}",
             run=entry.run,
-            capabilities=self.capabilities,
+            capabilities=self.capabilities | ({Capability.DEVICE_PLUGIN} if plugged else set()),
             shared=folder / "shared",
             container_names={n: n for n in fakegpus.node_names(PREFIX + name, topology)},
         )

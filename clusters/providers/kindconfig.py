@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
-from clusters import ledger
+from clusters import deviceplugin, ledger
 from clusters.cluster import ClusterSpec
 from clusters.engine import capabilities
-from clusters.topology import Node
+from clusters.topology import GpuMode, Node
 
 #: what every node's kubelet gets; each line says why
 KUBELET = {
@@ -31,7 +31,7 @@ def write(spec: ClusterSpec, image: str) -> Path:
     """Write what kind and later commands read into the cluster's folder; that folder."""
     folder = ledger.folder(spec.name)
     (folder / "shared").mkdir(exist_ok=True)
-    (folder / "topology.yaml").write_text(yaml.safe_dump(spec.topology.model_dump()))
+    (folder / "topology.yaml").write_text(yaml.safe_dump(spec.topology.model_dump(mode="json")))
     config = render(spec, image, folder / "shared")
     (folder / "kind.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     return folder
@@ -52,13 +52,24 @@ def render(spec: ClusterSpec, image: str, shared: Path) -> dict[str, Any]:
             "disableDefaultCNI": True,  # see clusters.podnetwork
             "apiServerAddress": "127.0.0.1",
         },
-        "kubeadmConfigPatches": [yaml.safe_dump(KUBELET), _cluster_configuration(spec)],
+        "kubeadmConfigPatches": [yaml.safe_dump(_kubelet(spec)), _cluster_configuration(spec)],
         "nodes": [_node(node, image, mounts) for node in spec.topology.each_node()],
     }
     if capabilities.lacking():
         # the kubelet must not insist on OOM scores and sysctls that this host refuses
         config["featureGates"] = {"KubeletInUserNamespace": True}
     return config
+
+
+def _kubelet(spec: ClusterSpec) -> dict[str, Any]:
+    if spec.topology.gpu.mode is not GpuMode.DEVICE_PLUGIN:
+        return KUBELET
+    return {
+        **KUBELET,
+        "nodeStatusUpdateFrequency": deviceplugin.STATUS_EVERY,
+        # as it is by default, unless one sets the other
+        "nodeStatusReportFrequency": "5m",
+    }
 
 
 def _node(node: Node, image: str, mounts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import math
 import time
 from functools import partial
 
-from clusters import fakegpus, ledger, podnetwork
+from clusters import deviceplugin, fakegpus, ledger, podnetwork
 from clusters.cluster import Cluster
 from clusters.engine import Engine
 from clusters.errors import ApiError, ClusterError, CommandError, Unreachable
@@ -45,6 +45,23 @@ def connect(docker: Engine, cluster: Cluster) -> None:
     (ledger.folder(cluster.name) / CONNECTED).write_text(str(now))
 
 
+def start_gpus(docker: Engine, cluster: Cluster) -> None:
+    """Start what gives GPUs out where that is a device plugin; it stays with its node.
+
+    Raises:
+        PartError, CommandError: it does not start.
+    """
+    if deviceplugin.used(cluster):
+        gpus = {name: node.gpus for name, node in of(cluster).items() if node.gpus}
+        deviceplugin.start(cluster, partial(shell, docker), gpus)
+
+
+def restore_gpus(cluster: Cluster) -> None:
+    """Give every node its GPUs and labels again, as :func:`fakegpus.restore` does."""
+    nodes = of(cluster)
+    fakegpus.restore(cluster.kube, nodes, deviceplugin.offers(cluster, nodes))
+
+
 def heal(docker: Engine, cluster: Cluster) -> None:
     """Restore what is lost when the nodes were restarted by others: the engine, or the host's boot.
 
@@ -68,7 +85,7 @@ def heal(docker: Engine, cluster: Cluster) -> None:
         until_true(cluster.kube.ready, deadline=120, why="its API server ready")
         connect(docker, cluster)
         wait_ready(cluster)
-        fakegpus.restore(cluster.kube, of(cluster))
+        restore_gpus(cluster)
         wait_dns(docker, cluster)
 
 
@@ -132,7 +149,7 @@ def recover(docker: Engine, cluster: Cluster, node: str, since: float) -> None:
     cluster.kube.wait(
         NODES, partial(ready_since, node, since), deadline=120, why=f"{node} Ready again"
     )
-    fakegpus.restore(cluster.kube, of(cluster))
+    restore_gpus(cluster)
     until_true(
         partial(_knows_its_pods, cluster.kube, node),
         deadline=60, why=f"the kubelet of {node} knowing its pods",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from clusters import fakegpus
 from clusters.cluster import Capability, ClusterProvider
 from clusters.kube import NODES, Kube, Object, conditions
-from clusters.topology import GPU
 from fixtures.plugin.given import Expecting
 from suites import promises
 from suites.promises import Promise
@@ -43,15 +43,16 @@ class Uncordon:
 
 @dataclass(frozen=True)
 class TakeGpus:
-    """The GPUs of nodes are gone, as when a device plugin dies."""
+    """The GPUs of nodes are gone, as when a device plugin loses them."""
 
     nodes: tuple[int, ...] | None = None
 
     def __call__(self, stage: Stage) -> None:
         have = gpus_by_node(stage.kube)
         for name in _chosen(stage, self.nodes):
-            stage.undo.callback(_gpus, stage.kube, name, have[name])
-            _gpus(stage.kube, name, 0)
+            stage.undo.callback(fakegpus.change, stage.cluster, name, have[name])
+            fakegpus.change(stage.cluster, name, 0)
+            fakegpus.wait(stage.kube, name, 0)
 
 
 class GiveGpus(Uncordon):
@@ -150,12 +151,6 @@ def _chosen(stage: Stage, nodes: tuple[int, ...] | None) -> list[str]:
 
 def _schedulable(kube: Kube, name: str, schedulable: bool) -> None:
     kube.patch(NODES, name, {"spec": {"unschedulable": None if schedulable else True}})
-
-
-def _gpus(kube: Kube, name: str, count: int) -> None:
-    have = {GPU: str(count)}
-    status = {"status": {"capacity": have, "allocatable": have}}
-    kube.patch(NODES, name, status, subresource="status")
 
 
 def _wait_ready(kube: Kube, name: str, *, ready: bool, deadline: float) -> None:

@@ -13,7 +13,7 @@ from clusters.errors import ApiError, CommandError, WaitTimeout
 from clusters.kube import ExecResult, Object, Resource
 from clusters.topology import load
 
-MINE = frozenset(Capability) - {Capability.LOCAL_PROCESSES}
+MINE = frozenset(Capability) - {Capability.LOCAL_PROCESSES, Capability.DEVICE_PLUGIN}
 THEIRS = frozenset({Capability.CONTAINERS, Capability.NODE_POWER})
 
 

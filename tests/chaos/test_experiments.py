@@ -36,9 +36,9 @@ def test_each_is_sound(name: str) -> None:
     assert catalogue().get(it.about.behaviour)
     functions = [str(step["provider"]["func"]) for step in it.data["method"]]
     touches = {
-        "stop_node", "stop_kubelet", "cordon", "drain", "taint", "take_gpus", "cut_nodes",
-        "kill_system", "freeze_system", "take_system_away", "roll_system", "fail_over",
-        "api_server_away", "freeze_component", "kill_component", "through_proxy",
+        "stop_node", "stop_kubelet", "cordon", "drain", "taint", "take_gpus", "sicken_gpus",
+        "cut_nodes", "kill_system", "freeze_system", "take_system_away", "roll_system",
+        "fail_over", "api_server_away", "freeze_component", "kill_component", "through_proxy",
     }  # fmt: skip
     assert it.about.exclusive == bool(touches & set(functions)), "who breaks what others use"
     assert it.about.torch == ("submit_training" in functions)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
-from places import Place
+from places import MINE, Place
 
 from chaos.errors import FaultError, NotProven
-from chaos.faults import network, nodes
+from chaos.faults import gpus, network, nodes
 from chaos.faults.api import ApiTrouble, ThroughProxy, away, held, refusing, slow, watches_stale
 from chaos.faults.clock import ShiftClock
 from chaos.faults.control_plane import ApiServerAway, FreezeComponent
@@ -20,6 +21,9 @@ from chaos.faults.systems import FreezeSystem, KillSystem, TakeSystemAway, Targe
 from chaos.injecting import Injector
 from chaos.proxy import Counts
 from chaos.undo import OnNode
+from clusters import deviceplugin
+from clusters.cluster import Capability
+from clusters.deviceplugin import Offer
 from clusters.errors import CommandError
 from clusters.kube import DEPLOYMENTS, NODES, PODS, PYTORCHJOBS, ExecResult, Object
 from clusters.topology import GPU
@@ -65,7 +69,7 @@ def test_a_node_that_goes_on_is_no_proof(site: Place) -> None:
 
 
 def test_no_such_node(place: Place) -> None:
-    for fault in (nodes.StopNode, nodes.Cordon, nodes.Taint, nodes.TakeGpus):
+    for fault in (nodes.StopNode, nodes.Cordon, nodes.Taint, gpus.TakeGpus):
         with pytest.raises(FaultError, match="no node n9"):
             Injector(place.site)(fault(place.site, "n9"))
 
@@ -106,12 +110,82 @@ def test_a_taint_goes_and_others_stay(place: Place) -> None:
 
 def test_gpus_are_taken_and_given_back(site: Place) -> None:
     injector = Injector(site.site)
-    proof = injector(nodes.TakeGpus(site.site, "n1", left=1))
+    proof = injector(gpus.TakeGpus(site.site, "n1", left=1))
     assert proof.evidence == {"GPUs before": "4", "GPUs now": "1"}
     with pytest.raises(FaultError, match="has 1 GPUs"):
-        injector(nodes.TakeGpus(site.site, "n1", left=1))
+        injector(gpus.TakeGpus(site.site, "n1", left=1))
     injector.close()
     assert site.kube.get(NODES, "n1")["status"]["allocatable"] == {GPU: "4"}
+
+
+@pytest.fixture
+def plugged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A site whose node has a device plugin of four GPUs, of which its kubelet tells nothing."""
+    monkeypatch.setattr(deviceplugin.parts, "program", lambda name: tmp_path)
+    (tmp_path / deviceplugin.PROGRAM).touch()
+    place = Place(tmp_path, capabilities=MINE | {Capability.DEVICE_PLUGIN})
+    topology = place.site.cluster.topology.in_mode("device-plugin")
+    object.__setattr__(place.site.cluster, "topology", topology)
+    place.kube.put(NODES, node())
+    deviceplugin.start(place.site.cluster, lambda *_: "", {"n1": 4})
+    return place
+
+
+def _kubelet_tells(place: Place) -> None:
+    told = deviceplugin.offer(place.site.cluster, "n1")
+    status = place.kube.objects[("nodes", "", "n1")]["status"]
+    status |= {"capacity": {GPU: str(told.count)}, "allocatable": {GPU: str(told.healthy)}}
+
+
+@pytest.fixture
+def telling(plugged: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """The same, and its kubelet tells of each change."""
+    change = deviceplugin.change
+
+    def and_tell(*args: Any) -> None:
+        change(*args)
+        _kubelet_tells(plugged)
+
+    monkeypatch.setattr(deviceplugin, "change", and_tell)
+    _kubelet_tells(plugged)
+    return plugged
+
+
+def test_gpus_of_a_plugin_are_taken_and_given_back(telling: Place) -> None:
+    cluster, injector = telling.site.cluster, Injector(telling.site)
+    deviceplugin.change(cluster, "n1", Offer(4, (3,)))
+    proof = injector(gpus.TakeGpus(telling.site, "n1", left=1))
+    assert proof.evidence == {"GPUs before": "3", "GPUs now": "1"}
+    assert deviceplugin.offer(cluster, "n1") == Offer(1)
+    assert not any("nodes/n1 status" in call for call in telling.kube.calls), "the kubelet's alone"
+    injector.close()
+    assert deviceplugin.offer(cluster, "n1") == Offer(4, (3,)), "the ill one is ill again"
+
+
+def test_gpus_that_a_kubelet_does_not_take_away_are_no_proof(plugged: Place) -> None:
+    """Their node goes on to show them; what the plugin was told is undone."""
+    with pytest.raises(NotProven, match="with 0 GPUs"):
+        Injector(plugged.site)(gpus.TakeGpus(plugged.site, "n1"))
+    assert deviceplugin.offer(plugged.site.cluster, "n1") == Offer(4)
+
+
+def test_gpus_fall_ill_and_get_well(telling: Place) -> None:
+    cluster, injector = telling.site.cluster, Injector(telling.site)
+    proof = injector(gpus.SickenGpus(telling.site, "n1", which=(0, 2)))
+    assert proof.evidence == {
+        "capacity": "4", "allocatable before": "4", "allocatable now": "2",
+    }  # fmt: skip
+    assert deviceplugin.offer(cluster, "n1") == Offer(4, (0, 2))
+    for index in (2, 4, -1):
+        with pytest.raises(FaultError, match=f"no GPU {index} that is well"):
+            injector(gpus.SickenGpus(telling.site, "n1", which=(index,)))
+    injector.close()
+    assert deviceplugin.offer(cluster, "n1") == Offer(4)
+
+
+def test_only_a_plugin_has_ill_gpus(site: Place) -> None:
+    with pytest.raises(NotApplicable, match="by a device plugin"):
+        gpus.SickenGpus(site.site, "n1")
 
 
 def test_a_drain_of_nobody_is_no_drain(site: Place) -> None:

@@ -108,6 +108,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     ("args", "error", "hint"),
     [
         (["up", "--topology", "nope"], "no topology 'nope'", ", thread"),
+        (["up", "--gpu-mode", "real"], "no GPU mode 'real'", "one of patched, device-plugin"),
         (["up", "--topology", "nope.yaml"], "no topology 'nope.yaml'", "one of"),
         (["up", "--kubernetes", "1.2.3"], "Kubernetes '1.2.3' is not pinned", "1.34.4, 1.28.9"),
         (["up", "--provider", "x"], "no provider 'x'", "one of kind, embedded, existing:CONTEXT"),
@@ -399,7 +400,8 @@ def test_prepare(run: Run, world: World, monkeypatch: pytest.MonkeyPatch) -> Non
     images = {name: program.images for name, program in programs.items() if program.images}
     assert asked == [
         # said before anything is begun
-        (["1.28.9"], list(images)), "kind", "1.28.9", "control plane 1.28.9", "kwok", "base",
+        (["1.28.9"], list(images)), "kind", "1.28.9", "control plane 1.28.9", "kwok",
+        "device-plugin", "base",
         *((name, image) for name, found in images.items() for image in found),
     ]  # fmt: skip
     assert ("scheduler-plugins", "controller") in asked

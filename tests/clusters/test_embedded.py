@@ -16,7 +16,7 @@ from clusters.local import LocalProcess, LocalProcesses
 from clusters.providers.embedded import EmbeddedProvider, controlplane, nodes, stages
 from clusters.providers.embedded.controlplane import ControlPlane, pace
 from clusters.topology import GPU, load
-from oracles.errors import NotApplicable
+from oracles.errors import NotApplicable, UsageError
 from tests.clusters.api_server import Answer, refused, serving
 
 EMBEDDED = EmbeddedProvider()
@@ -199,6 +199,13 @@ def test_a_name_is_used_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger.write("taken", provider="kind", kubernetes="1", topology="t", run="r")
     with pytest.raises(WrongName, match="is there already"):
         EMBEDDED.create(ClusterSpec("taken", load("small"), "1.34.4", "r"))
+
+
+def test_without_a_kubelet_there_is_no_device_plugin() -> None:
+    spec = ClusterSpec("x", load("small").in_mode("device-plugin"), "1.34.4", "r")
+    with pytest.raises(UsageError, match="embedded has no GPUs of mode device-plugin"):
+        EMBEDDED.create(spec)
+    assert ledger.read("x") is None
 
 
 def test_a_half_made_one_cannot_be_used() -> None:

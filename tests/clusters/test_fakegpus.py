@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from clusters import fakegpus, topology
+from clusters.deviceplugin import Offer
 from clusters.errors import WaitTimeout
 from clusters.topology import GPU
 from tests.clusters.api_server import Request, Server, listed, node, serving
@@ -75,6 +76,28 @@ def test_restore_writes_what_the_topology_says(server: Server) -> None:
     assert labels.body == {"metadata": {"labels": NODES[WORKER].labels}}
     assert status.path == f"/api/v1/nodes/{WORKER}/status"
     assert status.body == {"status": {"capacity": {GPU: "2"}, "allocatable": {GPU: "2"}}}
+
+
+def test_what_a_plugin_offers_is_not_written(server: Server) -> None:
+    plane, worker = whole()
+    worker["status"] |= {"capacity": {GPU: "2"}, "allocatable": {GPU: "1"}}
+    server.script = [lambda r: r.json({}), listed(plane, worker)]
+    fakegpus.restore(server.kube, NODES, {WORKER: Offer(2, (0,))})
+    assert [(r.method, r.path) for r in server.requests] == [
+        ("PATCH", f"/api/v1/nodes/{WORKER}"), ("GET", "/api/v1/nodes"),
+    ]  # fmt: skip
+    assert fakegpus.missing([plane, worker], NODES, {WORKER: Offer(2)}) == [
+        f"{WORKER} has 1 GPUs in allocatable instead of 2"
+    ]
+    assert fakegpus.missing([plane, worker], NODES, {WORKER: Offer(3, (0, 1))}) == [
+        f"{WORKER} has 2 GPUs in capacity instead of 3"
+    ]
+
+
+def test_gpus_are_waited_for(server: Server) -> None:
+    server.script = [listed(whole()[1])]
+    assert fakegpus.wait(server.kube, WORKER, 2)["metadata"]["name"] == WORKER
+    assert "fieldSelector" in server.requests[0].query
 
 
 def test_restore_waits_until_the_api_shows_them(server: Server) -> None:

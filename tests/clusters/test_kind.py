@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from clusters import cache, engine, ledger, parts, topology
-from clusters.cluster import Cluster, ClusterSpec, Mount
+from clusters.cluster import Capability, Cluster, ClusterSpec, Mount
 from clusters.engine import capabilities
 from clusters.errors import ClusterError, CommandError, EngineError, WrongName
 from clusters.kube import Object, until_true
@@ -240,6 +240,28 @@ def test_create(maker: dict[str, Any]) -> None:
     written = ledger.read("new")
     assert written is not None
     assert (written.ready, written.keep, written.run) == (True, False, "run-1")
+
+
+def test_create_with_device_plugins(maker: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are built before kind is called, and run before the nodes' GPUs are waited for."""
+    given: dict[str, int] = {}
+
+    def start(cluster: Cluster, shell: object, gpus: dict[str, int]) -> None:
+        maker["steps"].append("plugins")
+        given.update(gpus)
+
+    monkeypatch.setattr(parts, "program", lambda name: maker["steps"].append(name))
+    monkeypatch.setattr(kindnodes.deviceplugin, "start", start)
+    spec = replace(SPEC, topology=SPEC.topology.in_mode("device-plugin"))
+    cluster = KindProvider().create(spec)
+    assert maker["steps"] == [
+        "image", "base", "program", "device-plugin", "kind", "plugins", "network", "nodes", "gpus",
+        "dns",
+    ]  # fmt: skip
+    assert given == {"muster-new-worker": 2}
+    assert Capability.DEVICE_PLUGIN in cluster.capabilities
+    assert Capability.DEVICE_PLUGIN not in KindProvider.capabilities
+    assert KindProvider().get("new") == cluster
 
 
 @pytest.mark.parametrize("where", ["kind", "network", "nodes", "gpus", "dns"])
@@ -467,6 +489,23 @@ def test_configuration_of_a_host_that_lacks_a_capability(monkeypatch: pytest.Mon
     monkeypatch.setattr(capabilities, "lacking", lambda: ["CAP_SYS_RESOURCE"])
     config = kindconfig.render(SPEC, "x", Path("/shared"))
     assert config["featureGates"] == {"KubeletInUserNamespace": True}
+
+
+@pytest.mark.parametrize("mode", ["patched", "device-plugin"])
+def test_a_kubelet_with_a_device_plugin_tells_soon_what_it_has(mode: str) -> None:
+    config = kindconfig.render(
+        replace(SPEC, topology=SPEC.topology.in_mode(mode)), "x", Path("/shared")
+    )
+    (kubelet,) = [
+        item for text in config["kubeadmConfigPatches"]
+        if (item := yaml.safe_load(text))["kind"] == "KubeletConfiguration"
+    ]  # fmt: skip
+    told = {key: value for key, value in kubelet.items() if key.startswith("nodeStatus")}
+    assert told == (
+        {}
+        if mode == "patched"
+        else {"nodeStatusUpdateFrequency": "1s", "nodeStatusReportFrequency": "5m"}
+    )
 
 
 @pytest.mark.parametrize(

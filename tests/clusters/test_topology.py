@@ -9,7 +9,8 @@ import yaml
 
 from clusters import topology
 from clusters.errors import TopologyError
-from clusters.topology import GPU, Topology
+from clusters.topology import GPU, GpuMode, Topology
+from oracles.errors import UsageError
 
 PLANE = {"role": "control-plane"}
 
@@ -82,8 +83,8 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 def test_what_is_written_down_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "copy.yaml"
     for name in topology.names():
-        layout = topology.load(name)
-        path.write_text(yaml.safe_dump(layout.model_dump()))
+        layout = topology.load(name).in_mode("device-plugin")
+        path.write_text(yaml.safe_dump(layout.model_dump(mode="json")))
         assert topology.load(str(path)) == layout
 
 
@@ -161,3 +162,21 @@ def test_topologies_cannot_be_changed() -> None:
     layout: Topology = topology.load("small")
     with pytest.raises(ValueError, match="frozen"):
         layout.name = "other"  # type: ignore[misc]
+
+
+def test_gpu_modes() -> None:
+    patched = topology.load("thread")
+    assert patched.gpu.mode is GpuMode.PATCHED
+    plugged = patched.in_mode("device-plugin")
+    assert plugged.gpu.mode is GpuMode.DEVICE_PLUGIN
+    assert plugged.each_node() == patched.each_node(), "labels and counts are the same"
+    assert patched.gpu.mode is GpuMode.PATCHED
+    with pytest.raises(UsageError, match=r"no GPU mode 'real'(?s:.)*patched, device-plugin"):
+        patched.in_mode("real")
+
+
+def test_a_file_says_the_gpu_mode(tmp_path: Path) -> None:
+    layout = topology.load(write(tmp_path, gpu={"mode": "device-plugin"}))
+    assert layout.gpu.mode is GpuMode.DEVICE_PLUGIN
+    with pytest.raises(TopologyError, match=r"gpu\.mode"):
+        topology.load(write(tmp_path, gpu={"mode": "real"}))

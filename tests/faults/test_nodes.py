@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chaos.errors import NotProven
-from chaos.faults import nodes
+from chaos.faults import gpus, nodes
 from chaos.faults.network import Cut, Slow, node_end, pod_end
 from chaos.injecting import Injector
 from chaos.site import Site
@@ -71,7 +71,7 @@ def test_a_taint(
 
 
 def test_gpus_are_taken(site: Site, kube: Kube, inject: Injector, workers: list[str]) -> None:
-    proof = inject(nodes.TakeGpus(site, workers[0], left=1))
+    proof = inject(gpus.TakeGpus(site, workers[0], left=1))
     assert proof.evidence == {"GPUs before": "4", "GPUs now": "1"}
 
 

@@ -36,7 +36,7 @@ def test_each_group_is_there() -> None:
     groups = [behaviour.group for behaviour in catalogue().behaviours]
     assert {g: groups.count(g) for g in dict.fromkeys(groups)} == {
         "gang": 16,
-        "sched": 10,
+        "sched": 12,
         "elastic": 14,
         "recovery": 8,
         "status": 10,

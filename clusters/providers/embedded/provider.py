@@ -18,8 +18,8 @@ from clusters.progress import say, step
 from clusters.providers import made
 from clusters.providers.embedded import nodes
 from clusters.providers.embedded.controlplane import ControlPlane
-from clusters.topology import Node, Topology
-from oracles.errors import HarnessError, NotApplicable
+from clusters.topology import GpuMode, Node, Topology
+from oracles.errors import HarnessError, NotApplicable, UsageError
 
 NAME = "embedded"
 PREFIX = "muster-"
@@ -50,6 +50,11 @@ class EmbeddedProvider:
     def create(self, spec: ClusterSpec) -> Cluster:
         """Create it; on failure, what there is of it is removed and the reason told."""
         pins.kubernetes_pin(spec.kubernetes)
+        if spec.topology.gpu.mode is GpuMode.DEVICE_PLUGIN:
+            raise UsageError(
+                f"provider {NAME} has no GPUs of mode {GpuMode.DEVICE_PLUGIN}: there is no kubelet",
+                hint="--provider kind, or --gpu-mode patched",
+            )
         _refuse_taken(spec.name)
         # what has to be built is not part of how long a cluster takes
         parts.control_plane(spec.kubernetes)
@@ -66,7 +71,7 @@ class EmbeddedProvider:
                     f"create embedded cluster {spec.topology.name} {spec.kubernetes}"
                 ) as say_:
                     folder = ledger.folder(spec.name)
-                    layout = yaml.safe_dump(spec.topology.model_dump())
+                    layout = yaml.safe_dump(spec.topology.model_dump(mode="json"))
                     (folder / "topology.yaml").write_text(layout)
                     plane = _plane(spec.name, spec.kubernetes, spec.topology)
                     plane.start(say_)
