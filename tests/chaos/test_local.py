@@ -55,7 +55,7 @@ def test_it_is_frozen_and_goes_on(there: Place) -> None:
     assert number is not None
     assert state(number) == "T"
     injector.recover(fault)
-    assert state(number) == "S"
+    assert state(number) in "RS"  # it runs for a moment, to see that it sleeps on
 
 
 def test_it_is_away_and_comes_back(there: Place) -> None:
