@@ -13,7 +13,7 @@ from clusters.engine.probe import check_privileged
 from clusters.errors import EngineError
 from clusters.progress import say
 
-__all__ = ["Engine", "check_privileged", "ensure", "find", "stop"]
+__all__ = ["Engine", "check_privileged", "ensure", "find", "revived", "stop"]
 
 
 def ensure() -> Engine:
@@ -34,6 +34,18 @@ def ensure() -> Engine:
     if not engine.own and capabilities.lacking():
         check_privileged(engine)
     return engine
+
+
+def revived() -> Engine | None:
+    """The engine that answers, if any; one of our own that was killed is started again.
+
+    For whoever removes containers: those of a killed engine live on.
+
+    Raises:
+        EngineError: it does not start again.
+    """
+    engine = find()
+    return ensure() if engine is None and own.died() else engine
 
 
 def _usable(engine: Engine | None) -> bool:

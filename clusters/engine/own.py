@@ -79,6 +79,11 @@ def pid() -> int | None:
     return number if ours else None
 
 
+def died() -> bool:
+    """Whether our engine was killed: what runs in it runs on, and nobody answers for it."""
+    return _pid_file().exists() and pid() is None  # one that is told to stop takes its file along
+
+
 def healthy() -> bool:
     """Whether our engine runs, on the data root that it was started with, and was seen to work.
 

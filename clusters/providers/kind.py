@@ -208,7 +208,7 @@ class KindProvider:
             self._remove(spec.name)
 
     def _remove(self, name: str) -> None:
-        docker = engine.find()
+        docker = engine.revived()
         if docker is not None:
             containers.remove(docker, name)
         ledger.forget(name)

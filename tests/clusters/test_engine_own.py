@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from clusters import engine
 from clusters.engine import capabilities, install, leftovers, own, probe
 from clusters.engine.client import Engine
 from clusters.errors import CommandError, EngineError
@@ -38,6 +39,22 @@ def test_a_pid_of_somebody_else_is_not_ours(mine: Path) -> None:
     (mine / "docker.pid").write_text(str(os.getpid()))
     assert own.pid() is None
     assert not own.healthy()
+
+
+def test_one_that_was_killed_leaves_its_pid_file(
+    mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever removes containers starts it again then, and only then."""
+    monkeypatch.setattr(engine, "find", lambda: None)
+    monkeypatch.setattr(engine, "ensure", lambda: OURS)
+    assert not own.died()
+    assert engine.revived() is None
+    (mine / "docker.pid").write_text(str(os.getpid()))
+    assert own.died()
+    assert engine.revived() is OURS
+    monkeypatch.setattr(own, "pid", os.getpid)
+    assert not own.died(), "it runs, and may only be slow to answer"
+    assert engine.revived() is None
 
 
 def test_stop_leaves_somebody_elses_process_alone(mine: Path) -> None:
