@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
-from chaos.errors import FaultError
-from chaos.faults.base import Proof, Scope, proof_of_pod
-from clusters.cluster import Cluster
+from chaos.faults.base import Proof, proof_of_pod
 from clusters.kube import PODS, Object
+from suites.recovery.hitting import OfPods
 
 #: what a kubelet gives as the reason of a pod that was active too long
 REASON = "DeadlineExceeded"
 
 
-class ExpirePods:
+class ExpirePods(OfPods):
     """Give running pods a deadline that is over, so that their kubelets fail them.
 
     The field ``activeDeadlineSeconds`` of a pod may be set while it runs. As with an eviction or a
@@ -23,22 +21,10 @@ class ExpirePods:
     """
 
     name = "pods failed by their kubelet"
-    scope = Scope.NAMESPACE
-
-    def __init__(self, cluster: Cluster, namespace: str, pods: Sequence[str]) -> None:
-        self._kube = cluster.kube
-        self._namespace = namespace
-        self._pods = tuple(pods)
-        self._uids: dict[str, str] = {}
-        self._injected = 0.0
 
     def inject(self) -> None:
         """Set the deadlines. Raises FaultError when a pod is not there."""
-        for name in self._pods:
-            pod = self._kube.get(PODS, name, self._namespace)
-            if pod is None:
-                raise FaultError(f"there is no pod {self._namespace}/{name} to fail")
-            self._uids[name] = pod["metadata"]["uid"]
+        self._look("fail")
         self._injected = time.time()
         for name in self._pods:
             self._kube.patch(PODS, name, {"spec": {"activeDeadlineSeconds": 1}}, self._namespace)

@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from chaos.errors import FaultError
-from chaos.faults.base import Proof, Scope, proof_of_pod
+from chaos.faults.base import Proof, proof_of_pod
 from clusters import fakepods
 from clusters.cluster import Capability, Cluster
 from clusters.kube import PODS, Kube, Object
+from suites.recovery.hitting import OfPods
 
 #: where pods have no containers they would be gone at once; this keeps them, as a kubelet does
 #: until their containers have ended
@@ -19,7 +19,7 @@ HELD = "muster.dev/leaving"
 LEAVING = 2
 
 
-class Leave:
+class Leave(OfPods):
     """Delete pods with their own grace, as a drained node, an eviction or a scale-down does.
 
     Such a pod runs on for a while, and is Failed before it is gone, as its program ends badly on
@@ -30,26 +30,17 @@ class Leave:
     """
 
     name = "pods told to leave"
-    scope = Scope.NAMESPACE
 
     def __init__(
         self, cluster: Cluster, namespace: str, pods: Sequence[str], *, seconds: int = LEAVING
     ) -> None:
-        self._kube = cluster.kube
-        self._namespace = namespace
-        self._pods = tuple(pods)
+        super().__init__(cluster, namespace, pods)
         self._seconds = seconds
         self._hold = Capability.CONTAINERS not in cluster.capabilities
-        self._uids: dict[str, str] = {}
-        self._injected = 0.0
 
     def inject(self) -> None:
         """Tell them. Raises FaultError when one is not there."""
-        for name in self._pods:
-            pod = self._kube.get(PODS, name, self._namespace)
-            if pod is None:
-                raise FaultError(f"there is no pod {self._namespace}/{name} to delete")
-            self._uids[name] = pod["metadata"]["uid"]
+        self._look("delete")
         if self._hold:
             hold(self._kube, self._namespace, self._pods, seconds=self._seconds)
         self._injected = time.time()
