@@ -58,7 +58,8 @@ pages: $(READY) ## the pages in a headless Chromium, where there is one
 	@$(call verdict,$(PY) -m pytest tests/browser -q)
 
 smoke: $(READY) ## one real small kind cluster
-	@$(call verdict,$(PY) -m pytest tests/smoke -m smoke -q)
+	@# -s: the first time it builds for a quarter of an hour, and says what
+	@$(call verdict,$(PY) -m pytest tests/smoke -m smoke -q -s)
 
 lint: $(READY) ## ruff, mypy, imports between rooms
 	@$(call verdict,.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports)
