@@ -13,10 +13,10 @@ from chaos.faults import network
 from chaos.proxy import UNIT
 from chaos.site import Site
 from chaos.undo.journal import Journal
+from clusters import fakegpus
 from clusters.cluster import Capability
 from clusters.errors import ClusterError
 from clusters.kube import DEPLOYMENTS, NODES, Object, conditions
-from clusters.topology import GPU
 from fixtures.systems.manifests import SYSTEM
 from oracles.errors import HarnessError
 
@@ -108,7 +108,7 @@ def _of_node(node: Object) -> State:
         f"{name}: Ready": conditions(node).get("Ready", ""),
         f"{name}: unschedulable": str(bool(node["spec"].get("unschedulable"))),
         f"{name}: taints": ", ".join(taints),
-        f"{name}: GPUs": str((node["status"].get("allocatable") or {}).get(GPU, "0")),
+        f"{name}: GPUs": str(fakegpus.allocatable(node)),
         f"{name}: GPU labels": ", ".join(
             f"{key}={value}" for key, value in sorted(labels.items())
             if key.startswith("nvidia.com/") or key == "gpu"

@@ -16,13 +16,13 @@ import json
 import secrets
 import shutil
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from clusters import parts
 from clusters.cluster import Cluster
 from clusters.errors import ClusterError
+from clusters.parallel import in_parallel
 from clusters.topology import GPU, GpuMode
 
 #: the program of ``pins.yaml``
@@ -115,8 +115,7 @@ def start(cluster: Cluster, shell: Shell, gpus: dict[str, int]) -> None:
         words = {"unit": UNIT, "program": program, "resource": GPU, "offer": _file(cluster, node)}
         shell(node, _INSTALL.format(**words))
 
-    with ThreadPoolExecutor(max_workers=len(gpus) or 1) as pool:
-        list(pool.map(on, gpus))
+    in_parallel(on, gpus)
 
 
 def offers(cluster: Cluster, nodes: Iterable[str]) -> dict[str, Offer] | None:

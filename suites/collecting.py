@@ -14,13 +14,11 @@ from clusters.cluster import Capability, Cluster
 from clusters.errors import WaitTimeout
 from clusters.kube import Kube, Resource, until_true
 from fixtures.systems.answering import own_namespace
+from fixtures.systems.deployments import CRDS
 from fixtures.workloads import Program, pytorchjob, tfjob
 from suites.cast import KINDS
 
 CONFIGMAPS = Resource("v1", "configmaps", "ConfigMap")
-CRDS = Resource(
-    "apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", False
-)
 #: seconds in which it deletes what was left by a job of a kind that it knows: measured 0.1 to 1.2
 AT_ONCE = 4.0
 #: seconds until it knows: two of its looks, and the time that it takes to read all jobs

@@ -59,6 +59,16 @@ def asks_for(
         ) from None
 
 
+def asks_for_all(system: SystemUnderTest, namespace: str, members: int) -> None:
+    """Hold the namespace's one group to a minimum of all members, as it is now."""
+    what = system.scheduler.group_resource()
+    assert what is not None
+    found = [system.scheduler.read_group(i) for i in system.cluster.kube.find(what, namespace)]
+    assert [g.min_member for g in found] == [members], (
+        f"the job has {members} replicas, its groups ask for {[g.min_member for g in found]}"
+    )
+
+
 def version(kube: Kube, what: Resource, namespace: str) -> str:
     """The version to count from, see :func:`made`."""
     return kube.list_with_version(what, namespace)[1]

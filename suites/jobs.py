@@ -17,13 +17,6 @@ def of(job: str, role: str | None = None) -> str:
     return f"{JOB_LABEL}={job}" + (f",{ROLE_LABEL}={role}" if role else "")
 
 
-def selects(selector: str, pod: Object) -> bool:
-    """Whether a selector of equalities (``key=value,...``), as jobs publish, takes the pod."""
-    labels = pod["metadata"].get("labels") or {}
-    pairs = (term.partition("=") for term in selector.split(","))
-    return all(labels.get(key) == value for key, _, value in pairs)
-
-
 def wait(
     kube: Kube,
     what: Resource,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from clusters import fakegpus
 from clusters.cluster import Cluster
 from clusters.kube import NODES, PODS, Kube, Object, Resource
-from clusters.topology import GPU
 from fixtures.plugin.clusters import LABEL_RUN, SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.systems.protocols import GangScheduler, GroupState
@@ -305,10 +305,7 @@ class Stage:
 
 def gpus_by_node(kube: Kube) -> dict[str, int]:
     """The nodes that have GPUs, in the order of their names, with how many may be used."""
-    found = {
-        node["metadata"]["name"]: int(node["status"].get("allocatable", {}).get(GPU, "0"))
-        for node in kube.find(NODES)
-    }
+    found = {node["metadata"]["name"]: fakegpus.allocatable(node) for node in kube.find(NODES)}
     return {name: found[name] for name in sorted(found) if found[name]}
 
 

@@ -122,6 +122,18 @@ def true(*names: str) -> Check:
     return check
 
 
+def anew(uid: str) -> Check:
+    """Whether a pod of that name runs that is not the one of *uid*."""
+
+    def check(pod: Object | None) -> bool:
+        if pod is None or pod["metadata"]["uid"] == uid:
+            return False
+        states = pod["status"].get("containerStatuses") or []
+        return any("running" in state["state"] for state in states)
+
+    return check
+
+
 def told(job: Object | None) -> str:
     """A job's true conditions in words."""
     if job is None:

@@ -126,7 +126,7 @@ def ended(
     try:
         until_true(gone, deadline=deadline, why=f"{about} gone", every=0.1)
     except ClusterError as error:
-        raise NotProven(f"{done}, but: {error}; states: {seen}") from error
+        raise NotProven(f"{done}, but is still there: {error}; states: {seen}") from error
 
 
 def stopped(

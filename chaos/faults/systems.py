@@ -164,7 +164,10 @@ class KillSystem(SystemFault):
             one.wait_gone(deadline)
             evidence[f"process {one.pid} ({one.name})"] = "gone"
         for pod, task, process in self._found:
-            _wait_gone(self.site, pod["spec"]["nodeName"], process, self.about, deadline)
+            signals.ended(
+                self.site, pod["spec"]["nodeName"], [process],
+                f"process {process} of {self.about}", "it was killed", deadline,
+            )  # fmt: skip
             evidence[f"process {process.pid} of container {task[:12]}"] = "gone"
         if self._how == "pod" and self._pods:
             gone = {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in self._pods}
@@ -438,16 +441,3 @@ def local_processes(site: Site, target: Target) -> list[Local]:
             raise FaultError(f"{name} does not run")
         found.append(Local(name, state.pid, start))
     return found
-
-
-def _wait_gone(site: Site, node: str, process: Process, about: str, deadline: float) -> None:
-    seen: dict[int, str] = {}
-
-    def gone() -> bool:
-        seen.update(processes.states(site, node, [process]))
-        return seen.get(process.pid) in processes.ENDED
-
-    try:
-        until_true(gone, deadline=deadline, why=f"process {process} gone", every=0.1)
-    except ClusterError as error:
-        raise NotProven(f"process {process} of {about} is still there: {error}; {seen}") from error

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +18,6 @@ LABEL = "io.x-k8s.kind.cluster"
 PREFIX = "muster-"
 #: kind's Docker network
 NETWORK = "kind"
-
-
-def in_parallel[K, V](function: Callable[[K], V], items: Iterable[K]) -> list[V]:
-    """*function* of each item at once, for work that waits on nodes; the first error is raised."""
-    work = list(items)
-    with ThreadPoolExecutor(max_workers=len(work) or 1) as pool:
-        return list(pool.map(function, work))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import yaml
 
-from clusters import doctor
+from clusters import doctor, fakegpus
 from clusters.cluster import Capability, Cluster, ClusterSpec
 from clusters.errors import ClusterError
 from clusters.kube import NODES, Kube, Object, conditions
@@ -135,7 +135,7 @@ def describe(nodes: list[Object]) -> Topology:
         groups.append(
             NodeGroup(
                 role="control-plane" if plane else "worker",
-                gpus=int(node["status"].get("allocatable", {}).get(GPU, "0")),
+                gpus=fakegpus.allocatable(node),
                 labels={k: v for k, v in labels.items() if k == "gpu" or k.startswith(GPU)},
                 taints=[
                     Taint(key=t["key"], value=t.get("value", ""), effect=t["effect"])

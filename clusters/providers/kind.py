@@ -11,10 +11,11 @@ from clusters.cluster import Capability, Cluster, ClusterSpec, no_such_cluster
 from clusters.command import run
 from clusters.engine import Engine
 from clusters.errors import ClusterError, WrongName
+from clusters.parallel import in_parallel
 from clusters.parts import plan
 from clusters.progress import say, step
 from clusters.providers import containers, kindcommand, kindconfig, kindnodes, made
-from clusters.providers.containers import PREFIX, in_parallel
+from clusters.providers.containers import PREFIX
 from clusters.providers.embedded import provider as embedded
 from clusters.topology import GpuMode
 from oracles.errors import HarnessError, UsageError

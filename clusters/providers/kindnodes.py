@@ -11,9 +11,10 @@ from clusters.cluster import Cluster
 from clusters.engine import Engine
 from clusters.errors import ApiError, ClusterError, CommandError, Unreachable
 from clusters.kube import NODES, PODS, SERVICES, Kube, Object, conditions, epoch, until_true
+from clusters.parallel import in_parallel
 from clusters.progress import step
 from clusters.providers import containers
-from clusters.providers.containers import PREFIX, in_parallel
+from clusters.providers.containers import PREFIX
 from clusters.topology import Node
 from clusters.waiting import describe
 

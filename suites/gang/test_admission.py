@@ -10,7 +10,7 @@ from clusters.kube import PODS
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.workloads import tfjob
-from suites import jobs, pods, promises
+from suites import groups, jobs, pods, promises
 from suites.pods import ADMISSION, HOLD
 
 
@@ -26,16 +26,11 @@ def test_a_tfjob_with_room_is_bound_whole(
     """One parameter server and 7 GPU workers on 8 GPUs; the operator makes the group."""
     promises.require_gang_jobs(system.scheduler)
     gpus(7)
-    kube, scheduler = system.cluster.kube, system.scheduler
-    group = scheduler.group_resource()
-    assert group is not None
+    kube = system.cluster.kube
     kube.create(tfjob("thread", ps=1, workers=7), namespace=ns)
     with expect("all 8 pods are bound"):
         pods.wait_bound(kube, ns, 8, labels=jobs.of("thread"), deadline=ADMISSION)
-    groups = [scheduler.read_group(item) for item in kube.find(group, ns)]
-    assert [g.min_member for g in groups] == [8], (
-        f"the job has 8 replicas, its groups ask for {[g.min_member for g in groups]}"
-    )
+    groups.asks_for_all(system, ns, 8)
 
 
 @pytest.mark.core

@@ -11,7 +11,7 @@ from clusters.kube import TFJOBS, epoch
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.runtimes import Runtime
-from suites import jobs, parameter_servers, pods, promises
+from suites import groups, jobs, parameter_servers, pods, promises
 from suites.pods import ADMISSION
 
 #: seconds from submission to the end of a training of some 150 steps: they take two, the start of
@@ -31,9 +31,7 @@ def test_a_tfjob_is_bound_whole_and_learns(
     """A chief, a parameter server and two GPU workers train the digits to the end."""
     promises.require_gang_jobs(system.scheduler)
     gpus(2)
-    kube, scheduler = system.cluster.kube, system.scheduler
-    what = scheduler.group_resource()
-    assert what is not None
+    kube = system.cluster.kube
     training = parameter_servers.start(
         system.cluster, tensorflow, ns, "digits", epochs=parameter_servers.EPOCHS, step_ms=0
     )
@@ -41,10 +39,7 @@ def test_a_tfjob_is_bound_whole_and_learns(
     with expect("all 4 pods are bound"):
         bound = pods.wait_bound(kube, ns, 4, labels=jobs.of("digits"), deadline=ADMISSION)
     measure("bound within", pods.binding_seconds(bound), "s")
-    groups = [scheduler.read_group(item) for item in kube.find(what, ns)]
-    assert [g.min_member for g in groups] == [4], (
-        f"the job has 4 replicas, its groups ask for {[g.min_member for g in groups]}"
-    )
+    groups.asks_for_all(system, ns, 4)
     with expect("the job trains, and succeeds"):
         job = jobs.wait_condition(kube, TFJOBS, ns, "digits", "Succeeded", deadline=TRAINED)
     lines = training.lines()

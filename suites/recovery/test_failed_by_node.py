@@ -8,7 +8,7 @@ import pytest
 
 from chaos.faults.base import Fault, Proof
 from clusters.cluster import Capability
-from clusters.kube import PODS, Object
+from clusters.kube import PODS
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
 from suites import tables
@@ -39,18 +39,11 @@ def test_a_pod_failed_by_its_kubelet_is_replaced(
     workers = {policy: f"{policy.lower()}-worker-0" for policy in REPLACED}
     inject(ExpirePods(system.cluster, ns, list(workers.values())))
 
-    def running_anew(name: str) -> tables.Check:
-        uid = before[name]["metadata"]["uid"]
-
-        def check(pod: Object | None) -> bool:
-            if pod is None or pod["metadata"]["uid"] == uid:
-                return False
-            states = pod["status"].get("containerStatuses") or []
-            return any("running" in state["state"] for state in states)
-
-        return check
-
-    wanted = {w: running_anew(w) for policy, w in workers.items() if REPLACED[policy]}
+    wanted = {
+        w: tables.anew(before[w]["metadata"]["uid"])
+        for policy, w in workers.items()
+        if REPLACED[policy]
+    }
     with tables.judged() as table:
         late = tables.reach(system.cluster.kube, PODS, ns, wanted, deadline=ANSWER)
         for policy, worker in workers.items():

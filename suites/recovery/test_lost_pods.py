@@ -74,7 +74,7 @@ def test_a_pod_that_is_lost_comes_back(
             for pod in lost:
                 inject(DeletePod(system.cluster, ns, pod))
         wanted = {
-            pod: _anew(before[pod]["metadata"]["uid"])
+            pod: tables.anew(before[pod]["metadata"]["uid"])
             for pod, name in lost.items()
             if not failed(cast.job(name))
         }
@@ -130,7 +130,9 @@ def test_a_pod_of_a_silent_node_is_told_of_and_replaced(
         leave.recover()
         left = [name for name in names if not failed(cast.job(name))]
         wanted = {
-            pod: _anew(before[pod]["metadata"]["uid"]) for pod, name in lost.items() if name in left
+            pod: tables.anew(before[pod]["metadata"]["uid"])
+            for pod, name in lost.items()
+            if name in left
         }
         late = tables.reach(cast.kube, PODS, ns, wanted, deadline=ANSWER)
         for pod, seen in late.items():
@@ -145,13 +147,3 @@ def _no_worker_is_active(job: Object | None) -> bool:
 
 def _cell(role: str, policy: str) -> str:
     return f"{role}, {policy}"
-
-
-def _anew(uid: str) -> tables.Check:
-    def check(pod: Object | None) -> bool:
-        if pod is None or pod["metadata"]["uid"] == uid:
-            return False
-        states = pod["status"].get("containerStatuses") or []
-        return any("running" in state["state"] for state in states)
-
-    return check

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import pytest
@@ -11,14 +11,14 @@ from clusters.kube import PODS, PYTORCHJOBS, Kube, Object
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
 from fixtures.workloads import Program, elastic_program_job, pytorchjob
+from oracles import relations
 from suites import jobs, pods
+from suites.recovery import leaving
 
 SETTLED = 60.0
 #: seconds for which a place that was given up is watched: the operator looks at a job whenever one
 #: of its pods changes, so at once
 HELD = 5.0
-#: a finalizer that keeps a pod among those on their way out until the test takes it off
-LINGERS = "muster.dev/lingers"
 
 
 @pytest.mark.e2e
@@ -56,8 +56,9 @@ def test_selector_and_scale_agree_with_the_workers(
         assert selector, "the scale subresource has no selector: no autoscaler can work"
         # of one list: whether the right workers are there is not asked here (E04 does)
         there = kube.find(PODS, ns)
-        owned = pods.names([pod for pod in there if _owner(pod) == scale["metadata"]["uid"]])
-        selected = pods.names([pod for pod in there if jobs.selects(selector, pod)])
+        owned = pods.names([pod for pod in there if _owned(pod, scale["metadata"]["uid"])])
+        pairs = relations.selector(selector)
+        selected = pods.names([pod for pod in there if pairs <= _labels(pod)])
         assert selected == owned, f"the selector {selector!r} selects {selected}, not {owned}"
 
 
@@ -85,8 +86,7 @@ def test_a_worker_that_left_is_not_made_again(
     workers = kube.find(PODS, ns)
     first, second, last = pods.names(workers)
     uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in workers}
-    kube.patch(PODS, last, {"metadata": {"finalizers": [LINGERS]}}, ns)
-    try:
+    with leaving.held(kube, ns, [last]):
         jobs.scale(kube, PYTORCHJOBS, ns, "elastic", 1)
         with expect(f"{second} goes, and {last} is told to"):
             kube.wait(
@@ -101,8 +101,6 @@ def test_a_worker_that_left_is_not_made_again(
 
         with expect(f"nobody takes the place of {second}"):
             pods.hold(kube, ns, stays_away, seconds=HELD)
-    finally:
-        kube.patch(PODS, last, {"metadata": {"finalizers": None}}, ns)
 
 
 def _scale(kube: Kube, namespace: str, name: str) -> dict[str, Any]:
@@ -110,8 +108,13 @@ def _scale(kube: Kube, namespace: str, name: str) -> dict[str, Any]:
     return answer
 
 
-def _owner(pod: Object) -> str:
-    return next((o["uid"] for o in pod["metadata"].get("ownerReferences", ())), "")
+def _owned(pod: Object, uid: str) -> bool:
+    owner = relations.owner(pod)
+    return owner is not None and owner.uid == uid
+
+
+def _labels(pod: Object) -> Set[tuple[str, str]]:
+    return (pod["metadata"].get("labels") or {}).items()
 
 
 def _left(found: list[Object], gone: str, told: str) -> bool:

@@ -21,8 +21,9 @@ from clusters.cluster import Capability, Cluster, ClusterSpec, Mount
 from clusters.engine import capabilities
 from clusters.errors import ClusterError, CommandError, EngineError, WrongName
 from clusters.kube import Object, until_true
+from clusters.parallel import in_parallel
 from clusters.providers import containers, kind, kindcommand, kindconfig, kindnodes
-from clusters.providers.containers import Found, full_reference, images_of, in_parallel
+from clusters.providers.containers import Found, full_reference, images_of
 from clusters.providers.kind import KindProvider
 from clusters.providers.kindnodes import ready_since
 from oracles.errors import UsageError
