@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from suites.pods import HOLD
 from suites.promises import Promise
 from suites.stage import TOO_MANY, Block, Gang, gang
 from suites.steps import (
@@ -105,6 +106,19 @@ TABLE = [
         Row(_TWO, (Together("a", "b"), *_ONE_AT_A_TIME), room=8),
         pytest.mark.behaviour("G06", case="at once"),
         pytest.mark.core,
+    ),
+    case(
+        # kubernetes-retired/kube-batch#376, volcano-sh/volcano#377: two jobs that each ask for all
+        # there is evicted each other's pods, without end
+        Row(
+            (gang("a", 8), gang("b", 8)),
+            (
+                Together("a", "b"), OneRuns(("a", "b")),
+                Held(HOLD, **{WINNER: 8, LOSER: 0}), Remove(WINNER), Bound(**{LOSER: 8}),
+            ),
+            room=8,
+        ),
+        pytest.mark.behaviour("G06", case="each wants all"),
     ),
     case(
         Row(

@@ -168,6 +168,8 @@ def test_the_minimum_stays_when_an_elastic_job_is_rescaled(
     kube = system.cluster.kube
     kube.create(_elastic(2, 2), namespace=ns)
     _follows(system, ns, 2, "an elastic job of 2 workers and minReplicas 2")
+    # training-operator 1.8.1 never says Created of a job that is changed before it said so
+    jobs.wait_condition(kube, PYTORCHJOBS, ns, "elastic", "Created", deadline=FOLLOWS)
     jobs.scale(kube, PYTORCHJOBS, ns, "elastic", 4)
     pods.wait_created(kube, ns, 4, labels=jobs.of("elastic"))
     _follows(system, ns, 2, "scaled from 2 to 4 workers, with minReplicas 2")

@@ -101,8 +101,6 @@ def _row(
     what, rule = mark.args[0], mark.kwargs.get("rule", "")
     wanted = f"{what} {rule}: " if rule else mark.kwargs.get("shows", "")
     lines = [line for line in verdict.reason.splitlines() if wanted and wanted in line]
-    shared = context.of(item.config)
-    versions = attempts.versions(shared, record.selected, record.kubernetes)
     return Proof(
         proves=what,
         rule=rule,
@@ -113,9 +111,25 @@ def _row(
         held=held,
         test=item.nodeid,
         seconds=round(seconds, 1),
-        versions={"muster": run.versions().get("muster", ""), **versions},
+        versions={"muster": run.versions().get("muster", ""), **_versions(item, record)},
         date=proofs.now(),
     )
+
+
+def _versions(item: pytest.Item, record: Record) -> dict[str, str]:
+    """Of the system that was broken, which may be another one than the run's."""
+    shared, selected = context.of(item.config), record.selected
+    found = attempts.versions(shared, selected, record.kubernetes)
+    asked = attempts.combination_of(shared, selected)
+    if record.system is None or asked is None or record.system.combination == asked:
+        return found
+    used = record.system.combination
+    for label in (asked.operator_label, asked.scheduler_label):
+        found.pop(label.partition(":")[0], None)
+    for label in (used.operator_label, used.scheduler_label):
+        name, _, version = label.partition(":")
+        found[name] = version
+    return found
 
 
 # what comes out ------------------------------------------------------------------------------

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from clusters.cluster import Capability
 from fixtures.plugin.clusters import SystemUnderTest
+from fixtures.plugin.given import Expecting, Measuring
 from fixtures.workloads import gang_pods
+from oracles.errors import NotApplicable
+from suites.sched import test_kubelet
 from tests.proofs import breaking
+from tests.proofs.staging import staged
 
 pytestmark = pytest.mark.proof
 
@@ -41,3 +47,21 @@ def test_a_selector_is_not_honoured(system: SystemUnderTest, ns: str) -> None:
     (pod,) = gang_pods("pod", 1, node_selector=selector, scheduler_name=breaking.NOBODY)
     kube.create(pod, namespace=ns)
     breaking.bind(kube, ns, "pod-0", breaking.gpu_node(kube)[0])
+
+
+@pytest.mark.proves(
+    "S11", by="nodes whose kubelet does not know of its GPUs", shows="had to refuse pod late-0"
+)
+def test_nobody_counts_them(
+    system: SystemUnderTest,
+    ns: str,
+    gpus: Callable[[int], int],
+    expect: Expecting,
+    measure: Measuring,
+) -> None:
+    cluster = system.cluster
+    if Capability.DEVICE_PLUGIN in cluster.capabilities:
+        raise NotApplicable("the kubelets of this cluster know of their GPUs")
+    claimed = replace(cluster, capabilities=cluster.capabilities | {Capability.DEVICE_PLUGIN})
+    with staged(replace(system, cluster=claimed), ns, expect, measure) as stage:
+        test_kubelet.test_a_pod_bound_by_hand_gets_no_gpu_that_is_taken(stage, gpus, expect)

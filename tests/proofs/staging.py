@@ -1,0 +1,40 @@
+"""A stage for a proof: the suites' own, with somebody else in place of its scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import cast
+
+from fixtures.plugin.clusters import SystemUnderTest
+from fixtures.plugin.given import Expecting, Measuring
+from fixtures.systems.protocols import GangScheduler
+from suites.pods import ADMISSION
+from suites.stage import Stage
+
+#: seconds that a broken system gets to bind what the suites give it a minute for
+SOON = 8.0
+
+
+@contextmanager
+def staged(
+    system: SystemUnderTest,
+    ns: str,
+    expect: Expecting,
+    measure: Measuring,
+    *,
+    scheduler: object | None = None,
+    kind: type[Stage] = Stage,
+    admission: float = ADMISSION,
+) -> Iterator[Stage]:
+    """A stage; what is made or changed outside of its namespace is undone at the end.
+
+    Args:
+        scheduler: who stands in place of the real one.
+        kind: of the stage.
+        admission: seconds within which what has room is bound.
+    """
+    with ExitStack() as undo:
+        stood_in = replace(system, scheduler=cast("GangScheduler", scheduler or system.scheduler))
+        yield kind(stood_in, ns, expect, measure, undo, admission=admission)
