@@ -68,6 +68,19 @@ def test_no_role_is_bound_without_the_others(
     assert group.min_member == 4, f"the job has 4 pods, its group asks for {group.min_member}"
 
 
+@pytest.mark.behaviour("G01", case="a job of one pod")
+def test_a_job_of_one_pod_is_a_gang_of_one(
+    system: SystemUnderTest, ns: str, expect: Expecting
+) -> None:
+    """kubeflow/trainer#922: it got no group, and its pod waited for one for ever."""
+    promises.require_gang_jobs(system.scheduler)
+    kube = system.cluster.kube
+    kube.create(tfjob("one", ps=0, workers=1, gpus=0), namespace=ns)
+    with expect("its pod is bound"):
+        pods.wait_bound(kube, ns, 1, labels=jobs.of("one"), deadline=ADMISSION)
+    groups.asks_for_all(system, ns, 1)
+
+
 @pytest.mark.behaviour("G10", case="TFJob")
 def test_a_job_whose_minimum_is_lowered_runs(
     system: SystemUnderTest, ns: str, gpus: Callable[[int], int], expect: Expecting
@@ -168,8 +181,6 @@ def test_the_minimum_stays_when_an_elastic_job_is_rescaled(
     kube = system.cluster.kube
     kube.create(_elastic(2, 2), namespace=ns)
     _follows(system, ns, 2, "an elastic job of 2 workers and minReplicas 2")
-    # training-operator 1.8.1 never says Created of a job that is changed before it said so
-    jobs.wait_condition(kube, PYTORCHJOBS, ns, "elastic", "Created", deadline=FOLLOWS)
     jobs.scale(kube, PYTORCHJOBS, ns, "elastic", 4)
     pods.wait_created(kube, ns, 4, labels=jobs.of("elastic"))
     _follows(system, ns, 2, "scaled from 2 to 4 workers, with minReplicas 2")
