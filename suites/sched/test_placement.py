@@ -92,7 +92,7 @@ def test_the_default_scheduler_places_a_part_and_a_gang_scheduler_none(
     assert len(left) == 1
     index = left[0]["metadata"]["labels"][jobs.INDEX_LABEL]
     pods.hold_unbound(
-        kube, ns, labels=f"{workers},{jobs.INDEX_LABEL}={index}", seconds=HOLD, least=1
+        kube, ns, labels=f"{workers},{jobs.INDEX_LABEL}={index}", seconds=SHORT, least=1
     )
     kube.delete(TFJOBS, "parts", ns)
     pods.wait_created(kube, ns, 0, labels=jobs.of("parts"), deadline=60)
