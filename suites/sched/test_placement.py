@@ -81,7 +81,8 @@ def test_the_default_scheduler_places_a_part_and_a_gang_scheduler_none(
     kube = system.cluster.kube
     pods.block_gpus(kube, ns, 2)
 
-    kube.create(tfjob("parts", ps=1, workers=7, scheduler_name="default-scheduler"), namespace=bare_ns)
+    contrast = tfjob("parts", ps=1, workers=7, scheduler_name="default-scheduler")
+    kube.create(contrast, namespace=bare_ns)
     workers = jobs.of("parts", "worker")
 
     def six_bound(found: list[dict[str, object]]) -> bool | None:
