@@ -28,6 +28,11 @@ def bound(pod: Object) -> bool:
     return bool(pod["spec"].get("nodeName")) and pod["status"].get("phase") not in TERMINAL
 
 
+def active(pods: Sequence[Object]) -> list[Object]:
+    """Those that have not ended."""
+    return [pod for pod in pods if pod["status"].get("phase") not in TERMINAL]
+
+
 def names(pods: Sequence[Object]) -> list[str]:
     """Names of pods, sorted."""
     return sorted(pod["metadata"]["name"] for pod in pods)

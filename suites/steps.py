@@ -182,6 +182,12 @@ class Replace:
         }
         for name in names:
             stage.kube.delete(PODS, name, stage.ns, grace=0)
+        # Kueue keeps a pod until it has counted it as failed, and takes one that comes before for
+        # one too many
+        stage.kube.wait(
+            PODS, lambda found: None if names & set(pods.names(pods.active(found))) else True,
+            namespace=stage.ns, deadline=stage.admission, why=f"{', '.join(sorted(names))} ended",
+        )  # fmt: skip
         for index in self.indexes:
             stage.again(self.gang, index)
 

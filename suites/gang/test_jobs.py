@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from chaos.faults.pod import DeletePod
-from clusters.kube import PODS, PYTORCHJOBS, TFJOBS, Object, Resource
+from clusters.errors import WaitTimeout
+from clusters.kube import PODS, PYTORCHJOBS, TFJOBS, Object, Resource, conditions
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.workloads import Program, elastic_program_job, pytorchjob, tfjob
@@ -136,9 +137,16 @@ def test_a_lost_pod_comes_back_alone(
         return found if back and len(found) == 4 and all(map(pods.bound, found)) else None
 
     with expect("the lost pod is made again and bound"):
-        now = kube.wait(
-            PODS, replaced, namespace=ns, labels=members, deadline=ADMISSION, why="4 bound again"
-        )
+        try:
+            now = kube.wait(
+                PODS, replaced, namespace=ns, labels=members, deadline=ADMISSION,
+                why="4 bound again",
+            )  # fmt: skip
+        except WaitTimeout:
+            job = kube.get(_jobs()[kind][0], "roles", ns) or {}
+            failed = conditions(job).get("Failed") == "True"
+            assert not failed, f"{victim} was deleted, and the job Failed instead of making another"
+            raise
     measure("bound again within", time.time() - proof.t, "s")
     after = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in now}
     touched = sorted(n for n in before if n != victim and after.get(n) != before[n])
@@ -162,6 +170,13 @@ def _follows(system: SystemUnderTest, ns: str, minimum: int, why: str) -> None:
     groups.asks_for(system, ns, minimum, deadline=FOLLOWS, why=why)
 
 
+def _settled(system: SystemUnderTest, ns: str) -> None:
+    """A job that is written to before its first status loses that status: T01 is about that."""
+    jobs.wait_condition(
+        system.cluster.kube, PYTORCHJOBS, ns, "elastic", "Created", deadline=ADMISSION
+    )
+
+
 @pytest.mark.behaviour("G14", case="the policy's minimum")
 def test_the_group_of_an_elastic_job_asks_for_the_policys_minimum(
     system: SystemUnderTest, ns: str
@@ -181,6 +196,7 @@ def test_the_minimum_stays_when_an_elastic_job_is_rescaled(
     kube = system.cluster.kube
     kube.create(_elastic(2, 2), namespace=ns)
     _follows(system, ns, 2, "an elastic job of 2 workers and minReplicas 2")
+    _settled(system, ns)
     jobs.scale(kube, PYTORCHJOBS, ns, "elastic", 4)
     pods.wait_created(kube, ns, 4, labels=jobs.of("elastic"))
     _follows(system, ns, 2, "scaled from 2 to 4 workers, with minReplicas 2")
@@ -198,6 +214,7 @@ def test_the_group_follows_a_minimum_that_is_given(system: SystemUnderTest, ns: 
     kube.create(_elastic(3, 2, policy(2)), namespace=ns)
     _follows(system, ns, 2, "an elastic job of 3 workers and minAvailable 2")
     pods.wait_bound(kube, ns, 3, labels=jobs.of("elastic"), deadline=ADMISSION)
+    _settled(system, ns)
     kube.patch(PYTORCHJOBS, "elastic", {"spec": {"runPolicy": policy(1)}}, ns)
     _follows(system, ns, 1, "minAvailable changed from 2 to 1")
 

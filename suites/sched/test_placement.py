@@ -69,7 +69,11 @@ def test_the_tainted_master_gets_no_pod_of_the_job(
 @pytest.mark.behaviour("S04")
 @pytest.mark.topology("thread")
 def test_the_default_scheduler_places_a_part_and_a_gang_scheduler_none(
-    system: SystemUnderTest, ns: str, gpus: Callable[[int], int], expect: Expecting
+    system: SystemUnderTest,
+    ns: str,
+    bare_ns: str,
+    gpus: Callable[[int], int],
+    expect: Expecting,
 ) -> None:
     """With 2 of 8 GPUs taken, 6 of the 7 workers fit: the contrast, on one cluster."""
     promises.require_gang_jobs(system.scheduler)
@@ -77,25 +81,27 @@ def test_the_default_scheduler_places_a_part_and_a_gang_scheduler_none(
     kube = system.cluster.kube
     pods.block_gpus(kube, ns, 2)
 
-    kube.create(tfjob("parts", ps=1, workers=7, scheduler_name="default-scheduler"), namespace=ns)
+    contrast = tfjob("parts", ps=1, workers=7, scheduler_name="default-scheduler")
+    kube.create(contrast, namespace=bare_ns)
     workers = jobs.of("parts", "worker")
 
     def six_bound(found: list[dict[str, object]]) -> bool | None:
         return True if len(found) == 7 and sum(map(pods.bound, found)) == 6 else None
 
     with expect("the default scheduler binds the PS and 6 of 7 workers"):
-        pods.wait_bound(kube, ns, 1, labels=jobs.of("parts", "ps"), deadline=ADMISSION)
+        pods.wait_bound(kube, bare_ns, 1, labels=jobs.of("parts", "ps"), deadline=ADMISSION)
         kube.wait(
-            PODS, six_bound, namespace=ns, labels=workers, deadline=ADMISSION, why="6 of 7 bound"
-        )
-    left = [p for p in kube.find(PODS, ns, labels=workers) if not pods.bound(p)]
+            PODS, six_bound, namespace=bare_ns, labels=workers, deadline=ADMISSION,
+            why="6 of 7 bound",
+        )  # fmt: skip
+    left = [p for p in kube.find(PODS, bare_ns, labels=workers) if not pods.bound(p)]
     assert len(left) == 1
     index = left[0]["metadata"]["labels"][jobs.INDEX_LABEL]
     pods.hold_unbound(
-        kube, ns, labels=f"{workers},{jobs.INDEX_LABEL}={index}", seconds=HOLD, least=1
+        kube, bare_ns, labels=f"{workers},{jobs.INDEX_LABEL}={index}", seconds=SHORT, least=1
     )
-    kube.delete(TFJOBS, "parts", ns)
-    pods.wait_created(kube, ns, 0, labels=jobs.of("parts"), deadline=60)
+    kube.delete(TFJOBS, "parts", bare_ns)
+    pods.wait_created(kube, bare_ns, 0, labels=jobs.of("parts"), deadline=60)
 
     kube.create(tfjob("gang", ps=1, workers=7), namespace=ns)
     members = jobs.of("gang")

@@ -56,6 +56,13 @@ def test_every_product_of_an_entry_must_be_in_range() -> None:
     assert len(both.expected("E05", "", VERSIONS | {"training-operator": "1.7.0"})) == 1
 
 
+def test_a_race_is_explained_but_not_expected() -> None:
+    some = faults(race=True)
+    assert some.match("E05", "", VERSIONS, TEXT) is not None
+    assert some.expected("E05", "", VERSIONS) == []
+    assert faults().expected("E05", "", VERSIONS) != []
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
