@@ -36,8 +36,12 @@ HOST = "kubernetes.io/hostname"
 def test_a_pod_bound_by_hand_gets_no_gpu_that_is_taken(
     stage: Stage, gpus: Callable[[int], int], expect: Expecting
 ) -> None:
-    """All GPUs of a node are taken, and another pod comes with that node's name in it."""
-    stage.cluster.require(Capability.DEVICE_PLUGIN)
+    """All GPUs of a node are taken, and another pod comes with that node's name in it.
+
+    Where a plugin gives them out its manager refuses; where they are the node's capacity alone, the
+    kubelet adds up what it was asked for, and says ``OutOfnvidia.com/gpu``.
+    """
+    stage.cluster.require(Capability.CONTAINERS)
     gpus(stage.cluster.topology.gpus)
     node, have = next(iter(gpus_by_node(stage.kube).items()))
     stage.block([Block(have, 0)])
