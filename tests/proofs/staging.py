@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import cast
 
+from clusters import fakegpus
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.systems.protocols import GangScheduler
 from suites.pods import ADMISSION
-from suites.stage import Stage
+from suites.stage import Block, Stage, gpus_by_node
 
 #: seconds that a broken system gets to bind what the suites give it a minute for
 SOON = 8.0
@@ -38,3 +39,16 @@ def staged(
     with ExitStack() as undo:
         stood_in = replace(system, scheduler=cast("GangScheduler", scheduler or system.scheduler))
         yield kind(stood_in, ns, expect, measure, undo, admission=admission)
+
+
+class Doubling(Stage):
+    """When GPUs are taken, their node says from then on that it has twice as many."""
+
+    def block(self, blocks: Iterable[Block]) -> None:
+        """Take them, and say so; in the cluster's GPU mode."""
+        super().block(blocks)
+        node, have = next(iter(gpus_by_node(self.kube).items()))
+        self.undo.callback(fakegpus.wait, self.kube, node, have)
+        self.undo.callback(fakegpus.change, self.cluster, node, have)
+        fakegpus.change(self.cluster, node, 2 * have)
+        fakegpus.wait(self.kube, node, 2 * have)

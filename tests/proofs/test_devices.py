@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import pytest
@@ -19,9 +19,8 @@ from fixtures.plugin.given import Expecting, Measuring
 from fixtures.plugin.options import DEFAULT_SCHEDULER, Combination
 from oracles.errors import NotApplicable
 from suites.sched import test_kubelet
-from suites.stage import Block, Stage, gpus_by_node
 from tests.proofs import elsewhere
-from tests.proofs.staging import staged
+from tests.proofs.staging import Doubling, staged
 
 pytestmark = pytest.mark.proof
 
@@ -36,19 +35,6 @@ def plugged(request: pytest.FixtureRequest) -> Iterator[SystemUnderTest]:
         scheduler=DEFAULT_SCHEDULER,
     ) as found:  # fmt: skip
         yield found
-
-
-class Doubling(Stage):
-    """When GPUs are taken, the node's plugin offers as many again."""
-
-    def block(self, blocks: Iterable[Block]) -> None:
-        """Take them, and offer more."""
-        super().block(blocks)
-        node, have = next(iter(gpus_by_node(self.kube).items()))
-        self.undo.callback(fakegpus.wait, self.kube, node, have)
-        self.undo.callback(deviceplugin.change, self.cluster, node, Offer(have))
-        deviceplugin.change(self.cluster, node, Offer(2 * have))
-        fakegpus.wait(self.kube, node, 2 * have)
 
 
 class Denying:

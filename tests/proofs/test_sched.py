@@ -14,7 +14,7 @@ from fixtures.workloads import gang_pods
 from oracles.errors import NotApplicable
 from suites.sched import test_kubelet
 from tests.proofs import breaking
-from tests.proofs.staging import staged
+from tests.proofs.staging import Doubling, staged
 
 pytestmark = pytest.mark.proof
 
@@ -50,9 +50,9 @@ def test_a_selector_is_not_honoured(system: SystemUnderTest, ns: str) -> None:
 
 
 @pytest.mark.proves(
-    "S11", by="nodes whose kubelet does not know of its GPUs", shows="had to refuse pod late-0"
+    "S11", by="nodes that take every pod, played by kwok", shows="had to refuse pod late-0"
 )
-def test_nobody_counts_them(
+def test_nobody_counts_gpus(
     system: SystemUnderTest,
     ns: str,
     gpus: Callable[[int], int],
@@ -60,8 +60,23 @@ def test_nobody_counts_them(
     measure: Measuring,
 ) -> None:
     cluster = system.cluster
-    if Capability.DEVICE_PLUGIN in cluster.capabilities:
-        raise NotApplicable("the kubelets of this cluster know of their GPUs")
-    claimed = replace(cluster, capabilities=cluster.capabilities | {Capability.DEVICE_PLUGIN})
+    if Capability.CONTAINERS in cluster.capabilities:
+        raise NotApplicable("the kubelets of this cluster are real, and count")
+    claimed = replace(cluster, capabilities=cluster.capabilities | {Capability.CONTAINERS})
     with staged(replace(system, cluster=claimed), ns, expect, measure) as stage:
+        test_kubelet.test_a_pod_bound_by_hand_gets_no_gpu_that_is_taken(stage, gpus, expect)
+
+
+@pytest.mark.exclusive
+@pytest.mark.proves(
+    "S11", by="a node that says that it has twice its GPUs", shows="had to refuse pod late-0"
+)
+def test_a_node_boasts(
+    system: SystemUnderTest,
+    ns: str,
+    gpus: Callable[[int], int],
+    expect: Expecting,
+    measure: Measuring,
+) -> None:
+    with staged(system, ns, expect, measure, kind=Doubling) as stage:
         test_kubelet.test_a_pod_bound_by_hand_gets_no_gpu_that_is_taken(stage, gpus, expect)
