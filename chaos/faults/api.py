@@ -20,6 +20,10 @@ from clusters.errors import ClusterError
 from clusters.kube import until_true
 from fixtures.systems import registry
 
+#: seconds until a client whose watches were cut has them again: it waits longer after each failure,
+#: up to 30 s and as much again by chance (client-go, tools/cache: the back-off of a reflector)
+WATCHES_AGAIN = 90.0
+
 
 class ThroughProxy(Planned):
     """A system reaches the API server through a proxy, until this is undone.
@@ -105,6 +109,7 @@ class ApiTrouble(Planned):
         self._proxy = route.proxy
         self._acts = acts
         self._done = 0.0
+        self._watches = 0
 
     @property
     def about(self) -> str:
@@ -126,6 +131,8 @@ class ApiTrouble(Planned):
     def inject(self) -> None:
         """Set the rule."""
         self.plan()
+        if self._cuts_watches:
+            self._watches = self._proxy.stats()["watches"]
         self._done = time.time()
         self._proxy.add(self.rule)
 
@@ -146,6 +153,18 @@ class ApiTrouble(Planned):
             },
             self._done,
         )
+
+    @property
+    def _cuts_watches(self) -> bool:
+        return self.rule.action == "cut" and (not self.rule.verbs or "watch" in self.rule.verbs)
+
+    def healed(self) -> None:
+        """The system watches again what it watched before: its client comes back when it likes."""
+        if self._watches:
+            until_true(
+                lambda: self._proxy.stats()["watches"] >= self._watches, deadline=WATCHES_AGAIN,
+                why=f"{self._watches} watches of the {self.pauses[0]} at the proxy",
+            )  # fmt: skip
 
     def counts(self) -> Counts:
         """What it did so far."""

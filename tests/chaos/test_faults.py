@@ -425,6 +425,10 @@ class Proxy:
     def __init__(self, acted: int) -> None:
         self.acted = acted
         self.rules: list[str] = []
+        self.watches = [3]  # now, and at each later look
+
+    def stats(self) -> dict[str, int]:
+        return {"requests": 0, "watches": self.watches.pop(0) if self.watches[1:] else 3}
 
     def running(self) -> bool:
         return True
@@ -462,6 +466,15 @@ def test_a_rule_that_acted_is_proven_and_taken_back(plane: Place) -> None:
 def test_a_rule_that_never_acted_is_not_proven(plane: Place) -> None:
     with pytest.raises(NotProven, match="acted on 0 of 1"):
         Injector(plane.site)(ApiTrouble(route(plane, acted=0), away()))
+
+
+def test_cut_watches_are_mended_when_they_are_there_again(plane: Place) -> None:
+    way = route(plane, acted=1)
+    looks = way.proxy.watches = [3, 0, 2]  # type: ignore[attr-defined]
+    injector = Injector(plane.site)
+    injector(ApiTrouble(way, away()))
+    injector.close()
+    assert looks == [2], "it looked until there were 3 again"
 
 
 def test_a_system_that_is_not_there_cannot_go_through_a_proxy(plane: Place) -> None:

@@ -1,0 +1,153 @@
+"""The operator's way to the API server is troubled while jobs live: slow, refused, cut or stale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from chaos.faults import api
+from chaos.faults.api import ApiTrouble, ThroughProxy
+from chaos.faults.systems import Target
+from chaos.injecting import Injector
+from chaos.proxy import Rule
+from chaos.site import Site
+from clusters.kube import PODS, Object
+from fixtures.plugin.clusters import SystemUnderTest
+from fixtures.plugin.given import Expecting, Measuring
+from fixtures.workloads import order
+from oracles.errors import HarnessError
+from suites import groups, tables
+from suites.cast import KINDS, LEADERS, Cast
+
+#: seconds until jobs have ended after their pods have: an operator that was refused asks again
+#: after up to 16 s (controller-runtime's back-off after a dozen refusals), and every answer of one
+#: that is slow comes a second late
+ENDS = 90.0
+#: seconds for which nothing may be made again
+HOLD = 3.0
+JOBS_OF_A_KIND = 2
+#: how often a job that stands still is written to, and for how many seconds it is then looked at
+TOUCHES, TOUCHED = 5, 5.0
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What happens to the operator's requests.
+
+    Attributes:
+        passes: whether it is over before the jobs are told to end; else it lasts as long as they.
+        acts: how often it has to act at once, to be proven; 0 where it acts when the operator asks.
+    """
+
+    rule: Callable[[int], Rule]
+    passes: bool = False
+    acts: int = 0
+
+
+TROUBLES = {
+    "slow": Trouble(lambda seed: api.slow(1000)),
+    "every third write conflicts": Trouble(lambda seed: api.refusing(409, share=0.33, seed=seed)),
+    "every third write is too many": Trouble(lambda seed: api.refusing(429, share=0.33, seed=seed)),
+    "every third write fails": Trouble(lambda seed: api.refusing(500, share=0.33, seed=seed)),
+    "away": Trouble(lambda seed: api.away(), passes=True, acts=1),
+    "watches are cut": Trouble(lambda seed: api.watches_cut(), passes=True, acts=1),
+    "watches are stale": Trouble(lambda seed: api.watches_stale(), passes=True),
+}
+#: seconds for which what passes lasts, once the jobs' pods have changed
+LASTS = 10.0
+
+
+@pytest.mark.exclusive
+@pytest.mark.behaviour("R07")
+@pytest.mark.parametrize("trouble", list(TROUBLES))
+def test_a_troubled_api_server_changes_nothing_about_the_end(
+    system: SystemUnderTest,
+    ns: str,
+    seed: int,
+    expect: Expecting,
+    measure: Measuring,
+    inject: Injector,
+    trouble: str,
+) -> None:
+    """Two jobs of each kind start, lose a worker and end, and no pod of them is made twice.
+
+    A worker is lost by exiting with 137, which ``ExitCode`` answers with another pod.
+    """
+    what = TROUBLES[trouble]
+    target = Target.operator(system.operator)
+    which = system.combination
+    route = ThroughProxy(
+        Site.of(system.cluster), target,
+        operator=which.operator_label, scheduler=which.scheduler_label,
+    )  # fmt: skip
+    inject(route)
+    cast = Cast(system, ns, expect)
+    since = groups.version(cast.kube, PODS, ns)
+    fault = ApiTrouble(route, what.rule(seed), acts=what.acts)
+    if what.passes:
+        _submit(cast)
+        with tables.judged() as table:
+            _reached(cast, table, "Running", "its pods run")
+        lost = _lose_workers(cast, during=lambda: inject(fault))
+        # on the watch, and not asleep: a watch that breaks meanwhile makes this inconclusive
+        tables.held(cast.kube, PODS, ns, lambda found: "", seconds=LASTS)
+        inject.recover(fault)
+    else:
+        inject(fault)
+        _submit(cast)
+        with tables.judged() as table:
+            _reached(cast, table, "Running", "its pods run")
+        lost = _lose_workers(cast)
+    with tables.judged() as table:
+        late = tables.reach(
+            cast.kube, PODS, ns, {pod: tables.anew(uid) for pod, uid in lost.items()},
+            deadline=ENDS,
+        )  # fmt: skip
+        for pod, seen in late.items():
+            table.broke(pod, f"it exited with 137 and is not replaced: {seen}")
+        for name, kind in cast.kinds.items():
+            cast.tell(name, order("finish", role=LEADERS[kind.kind]))
+        _reached(cast, table, "Succeeded", "its leader succeeded")
+        made = groups.made(cast.kube, PODS, ns, since=since, seconds=HOLD)
+        for pod in sorted(set(made)):
+            lives = 2 if pod in lost else 1
+            count = made.count(pod)
+            table.hold(pod, count <= lives, f"it was made {count} times, for {lives} lives")
+    if not what.passes:
+        acted = fault.counts().acted
+        measure("requests troubled", acted, "1")
+        if not acted:
+            raise HarnessError(f"{trouble}: no request of the operator was troubled")
+
+
+def _submit(cast: Cast) -> None:
+    # their pods stay at the end, so that what was made is still to be seen
+    policy: Object = {"cleanPodPolicy": "None"}
+    for kind in KINDS:
+        for number in range(JOBS_OF_A_KIND):
+            cast.add(kind, f"{kind.lower()}-{number}", restart="ExitCode", policy=policy)
+
+
+def _reached(cast: Cast, table: tables.Cells, condition: str, why: str) -> None:
+    """Break for each job that does not say so in time, and tell whether writing to it helps."""
+    wanted = dict.fromkeys(cast.kinds, tables.true(condition))
+    for name, seen in cast.reach(wanted, deadline=ENDS).items():
+        again = True
+        for _ in range(TOUCHES):  # that write may be refused its consequences, too
+            cast.touch(name)
+            again = bool(cast.reach({name: wanted[name]}, deadline=TOUCHED))
+            if not again:
+                break
+        until = "also when somebody writes to it" if again else "until somebody writes to it"
+        table.broke(name, f"{why}, and for {ENDS:.0f} s it is {seen}, {until}")
+
+
+def _lose_workers(cast: Cast, during: Callable[[], object] = lambda: None) -> dict[str, str]:
+    """One worker of each job exits with 137, *during* something else; pod -> uid."""
+    uids = cast.uids()
+    during()
+    for name in cast.kinds:
+        cast.tell(name, order("exit", 137, role="worker", times=1, id="once"))
+    return {f"{name}-worker-0": uids[f"{name}-worker-0"] for name in cast.kinds}
