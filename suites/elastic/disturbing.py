@@ -26,6 +26,9 @@ WHOLE = 30.0
 LAST_CALL = 8
 #: seconds of grace of a pod that is deleted with grace
 GRACE = 5
+#: seconds for which a training process goes on that is told to end, where another one is to be hit
+#: while it leaves: without them the others have failed before, for its connections are gone
+LEAVES = 3
 #: seconds until agents notice a new one, and until a worker too many is told to go
 NOTICED = 180.0
 _WHICH = {"agent": Which.AGENT, "worker": Which.WORKER}
@@ -53,9 +56,11 @@ def run(stage: Stage, cell: Cell) -> None:
     """Start a job, disturb it, wait until it goes on, measure, judge."""
     sizes, measure = SIZES[cell.moment], stage.measure
     conf = {"last_call_timeout": str(LAST_CALL)} if cell.moment == "rendezvous" else {}
+    wait = LEAVES if cell.moment == "shrink" and cell.process == "worker" else 0
     training = stage.start(
-        sizes.before, sizes.low, sizes.high, backend=cell.backend, conf=conf, grace=GRACE
-    )
+        sizes.before, sizes.low, sizes.high, backend=cell.backend, conf=conf, grace=GRACE,
+        term_wait_s=wait,
+    )  # fmt: skip
     with stage.expect(f"{sizes.before} workers train"):
         training.wait_steps(12, world=sizes.before, deadline=trainer.STARTED)
     before = stage.agents()
@@ -98,7 +103,8 @@ def measure_cost(stage: Stage, before: Agents, since: float, *, victims: Sequenc
     )  # fmt: skip
     measure("restarts by torchrun", torchrun_restarts(lines, since), "1")
     measure("restarts by the kubelet", now.kubelet_restarts(before), "1")
-    measure("restarts by the job", job_restarts(stage.kube, stage.namespace, stage.job), "1")
+    told = job_restarts(stage.kube, stage.namespace, stage.job)
+    measure("restarts by the job", told, "events")
     measure("pods replaced", now.replaced(before), "pods")
 
 

@@ -48,6 +48,8 @@ SYMPTOMS = (
     "DistNetworkError",
     "Connection reset by peer",
     "EtcdException",
+    # a key of the rendezvous' store that is waited for in vain, as the keys of timeouts are written
+    "/MASTER_ADDR",
 )
 #: seconds for which processes are frozen. Agents miss three heartbeats, one every 5 s, before the
 #: others count one as dead (torch.distributed.elastic: keep_alive_interval, keep_alive_max_attempt)
@@ -240,10 +242,20 @@ class Stage:
     ) -> list[ProgressLine]:
         """Expect five steps after *since*; those of the process group that did them."""
         with self.expect(f"training goes on after: {what}"):
-            try:
-                return self.training.wait_steps(5, world=world, since=since, deadline=deadline)
-            except WaitTimeout as error:
-                raise WaitTimeout(f"{error}; {self.symptoms()}") from error
+            return self.trains(since=since, world=world, deadline=deadline)
+
+    def trains(
+        self, *, since: float, world: int | None = None, deadline: float = GOES_ON
+    ) -> list[ProgressLine]:
+        """Wait for five steps after *since*; those of the process group that did them.
+
+        Raises:
+            WaitTimeout: with what agents and workers say of their trouble.
+        """
+        try:
+            return self.training.wait_steps(5, world=world, since=since, deadline=deadline)
+        except WaitTimeout as error:
+            raise WaitTimeout(f"{error}; {self.symptoms()}") from error
 
     def sound(self, group: list[ProgressLine] | None = None) -> None:
         """Assert that what was trained is right: samples, steps, losses, ranks, one world."""
