@@ -71,15 +71,16 @@ def run(stage: Stage, cell: Cell) -> None:
 
     frozen = cell.signal == "stop" and cell.pod == "kept"
     thawed = struck + FROZEN if frozen else struck
-    if frozen:
-        stay_frozen(stage, struck)
+    trained = stay_frozen(stage, struck) if frozen else 0
     group = stage.goes_on(what, since=thawed + 1.0)
     again = group[0].t
     if frozen:  # the others may have gone on meanwhile
         steps = (x.t for x in training.lines() if x.event is Event.STEP and x.t > struck + 1.0)
         again = min(steps, default=again)
     measure("training again after", again - struck, "s")
-    measure("frozen", FROZEN if frozen else 0.0, "s")
+    if frozen:
+        measure("frozen", FROZEN, "s")
+        measure("steps while frozen", trained, "steps")
     measure("world before", sizes.before, "ranks")
     measure("world after", group[0].world or 0, "ranks")
     last = _whole(stage, sizes.after, thawed, group)
@@ -187,8 +188,8 @@ def _sign(cell: Cell) -> signal.Signals:
     return signal.SIGKILL if cell.signal == "kill" else signal.SIGTERM
 
 
-def stay_frozen(stage: Stage, struck: float) -> None:
-    """Leave it frozen for its time, and see whether the others train meanwhile; then thaw it."""
+def stay_frozen(stage: Stage, struck: float) -> int:
+    """Leave it frozen for its time, then thaw it; how many steps the others did meanwhile."""
     steps = 0
 
     def over(lines: list[ProgressLine]) -> bool | None:
@@ -197,8 +198,8 @@ def stay_frozen(stage: Stage, struck: float) -> None:
         return True if time.time() >= struck + FROZEN else None
 
     stage.training.wait(over, deadline=FROZEN + 30.0, why="the time of freezing is over")
-    stage.measure("steps while frozen", steps, "steps")
     stage.thaw()
+    return steps
 
 
 def _whole(stage: Stage, size: int, since: float, group: list[ProgressLine]) -> list[ProgressLine]:

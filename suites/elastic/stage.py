@@ -23,6 +23,7 @@ from fixtures.runtimes import Runtime, with_etcd
 from fixtures.systems import rendezvous
 from fixtures.workloads import SAMPLES, control, order
 from oracles import samples
+from oracles.errors import HarnessError
 from oracles.progress import Event, ProgressLine
 from suites import jobs, training
 from suites.elastic import checks, trainer
@@ -51,6 +52,8 @@ SYMPTOMS = (
     # a key of the rendezvous' store that is waited for in vain, as the keys of timeouts are written
     "/MASTER_ADDR",
 )
+#: what an etcd answers that its host keeps from working
+STARVED = "etcdserver: request timed out"
 #: seconds for which processes are frozen. Agents miss three heartbeats, one every 5 s, before the
 #: others count one as dead (torch.distributed.elastic: keep_alive_interval, keep_alive_max_attempt)
 FROZEN = 20.0
@@ -251,10 +254,16 @@ class Stage:
 
         Raises:
             WaitTimeout: with what agents and workers say of their trouble.
+            HarnessError: the etcd that they met at, which is ours, did not answer them in time.
         """
         try:
             return self.training.wait_steps(5, world=world, since=since, deadline=deadline)
         except WaitTimeout as error:
+            if starved := [pod for pod, text in self._logs().items() if STARVED in text]:
+                raise HarnessError(
+                    f"the etcd told {', '.join(sorted(starved))}: {STARVED!r}; {error}",
+                    hint="the host has too much to do; run it again with less beside it",
+                ) from error
             raise WaitTimeout(f"{error}; {self.symptoms()}") from error
 
     def sound(self, group: list[ProgressLine] | None = None) -> None:
