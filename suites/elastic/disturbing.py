@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Sequence
@@ -107,6 +108,8 @@ def measure_cost(stage: Stage, before: Agents, since: float, *, victims: Sequenc
     told = job_restarts(stage.kube, stage.namespace, stage.job)
     measure("restarts by the job", told, "events")
     measure("pods replaced", now.replaced(before), "pods")
+    if stage.cluster.provider == "kind":  # its nodes are this host's
+        measure("load of the host", os.getloadavg()[0], "threads")
 
 
 def _victim(stage: Stage, cell: Cell) -> str:
