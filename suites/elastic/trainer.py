@@ -18,8 +18,9 @@ INTERVAL = 10
 #: rendezvous settings, in seconds. Two defaults would only make every test wait: of 30 for more
 #: than the fewest agents, and of 60 for a store that does not answer, which agents of PyTorch 2.8.0
 #: sit out each time that another one joins them: it looks for MASTER_ADDR under the new round's
-#: prefix, where those that stayed do not write it again (pytorch/pytorch#135712)
-RENDEZVOUS = {"last_call_timeout": "2", "read_timeout": "20"}
+#: prefix, where those that stayed do not write it again (pytorch/pytorch#135712). For the same
+#: reason 5 and not less: of agents that start together, one that is late ends the others' world
+RENDEZVOUS = {"last_call_timeout": "5", "read_timeout": "20"}
 
 
 def start(
