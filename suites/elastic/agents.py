@@ -62,7 +62,10 @@ class Agents:
 
 
 def job_restarts(kube: Kube, namespace: str, job: str, kind: str = "PyTorchJob") -> int:
-    """How often the job said that it restarts: its status keeps no count, but its events do."""
+    """How often the job said that it restarts: its status keeps no count, but its events do.
+
+    It says so of one pod that failed each time it looks at it, until that pod is gone.
+    """
     chosen = f"involvedObject.name={job},reason={kind}Restarting"
     events = kube.find(EVENTS, namespace, fields=chosen)
     return sum(int(event.get("count") or 1) for event in events)

@@ -5,7 +5,8 @@ A cell says what is done to one of the job's agents, and when::
     signal   kill | term | stop         to the process; of a deleted pod, by its kubelet
     target   host | other               worker 0, where a c10d rendezvous is hosted, or worker 1
     process  agent | worker             torchrun itself, or the training process that it started
-    pod      kept | grace | gone        stays; deleted with, or without, time to end
+    pod      kept | grace | gone        stays; deleted with, or without, time to end: also without,
+                                        kubelets tell it to stop, and kill it 2 s later
     moment   rest | rendezvous | shrink while it trains; while agents meet, because one was added;
                                         while the highest worker is taken away
     backend  c10d | etcd                where agents meet
@@ -77,7 +78,7 @@ class Cell:
         if self.moment == "rendezvous" and self.process == "worker":
             return "while agents meet there are no worker processes"
         if self.pod == "gone" and (self.signal, self.process) != ("kill", "agent"):
-            return "a pod deleted without grace is a kill of all of it, whatever came before"
+            return "a pod deleted without grace is killed within 2 s, whatever came before"
         if self.pod == "grace" and self.signal == "kill":
             return "a pod deleted with grace is told to stop (or was frozen, and cannot)"
         if self.pod == "grace" and self.signal == "term" and self.process == "worker":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Sequence
@@ -26,6 +27,9 @@ WHOLE = 30.0
 LAST_CALL = 8
 #: seconds of grace of a pod that is deleted with grace
 GRACE = 5
+#: seconds for which a training process goes on that is told to end, where another one is to be hit
+#: while it leaves: without them the others have failed before, for its connections are gone
+LEAVES = 3
 #: seconds until agents notice a new one, and until a worker too many is told to go
 NOTICED = 180.0
 _WHICH = {"agent": Which.AGENT, "worker": Which.WORKER}
@@ -53,9 +57,11 @@ def run(stage: Stage, cell: Cell) -> None:
     """Start a job, disturb it, wait until it goes on, measure, judge."""
     sizes, measure = SIZES[cell.moment], stage.measure
     conf = {"last_call_timeout": str(LAST_CALL)} if cell.moment == "rendezvous" else {}
+    wait = LEAVES if cell.moment == "shrink" and cell.process == "worker" else 0
     training = stage.start(
-        sizes.before, sizes.low, sizes.high, backend=cell.backend, conf=conf, grace=GRACE
-    )
+        sizes.before, sizes.low, sizes.high, backend=cell.backend, conf=conf, grace=GRACE,
+        term_wait_s=wait,
+    )  # fmt: skip
     with stage.expect(f"{sizes.before} workers train"):
         training.wait_steps(12, world=sizes.before, deadline=trainer.STARTED)
     before = stage.agents()
@@ -66,15 +72,16 @@ def run(stage: Stage, cell: Cell) -> None:
 
     frozen = cell.signal == "stop" and cell.pod == "kept"
     thawed = struck + FROZEN if frozen else struck
-    if frozen:
-        stay_frozen(stage, struck)
+    trained = stay_frozen(stage, struck) if frozen else 0
     group = stage.goes_on(what, since=thawed + 1.0)
     again = group[0].t
     if frozen:  # the others may have gone on meanwhile
         steps = (x.t for x in training.lines() if x.event is Event.STEP and x.t > struck + 1.0)
         again = min(steps, default=again)
     measure("training again after", again - struck, "s")
-    measure("frozen", FROZEN if frozen else 0.0, "s")
+    if frozen:
+        measure("frozen", FROZEN, "s")
+        measure("steps while frozen", trained, "steps")
     measure("world before", sizes.before, "ranks")
     measure("world after", group[0].world or 0, "ranks")
     last = _whole(stage, sizes.after, thawed, group)
@@ -98,8 +105,11 @@ def measure_cost(stage: Stage, before: Agents, since: float, *, victims: Sequenc
     )  # fmt: skip
     measure("restarts by torchrun", torchrun_restarts(lines, since), "1")
     measure("restarts by the kubelet", now.kubelet_restarts(before), "1")
-    measure("restarts by the job", job_restarts(stage.kube, stage.namespace, stage.job), "1")
+    told = job_restarts(stage.kube, stage.namespace, stage.job)
+    measure("restarts by the job", told, "events")
     measure("pods replaced", now.replaced(before), "pods")
+    if stage.cluster.provider == "kind":  # its nodes are this host's
+        measure("load of the host", os.getloadavg()[0], "threads")
 
 
 def _victim(stage: Stage, cell: Cell) -> str:
@@ -181,8 +191,8 @@ def _sign(cell: Cell) -> signal.Signals:
     return signal.SIGKILL if cell.signal == "kill" else signal.SIGTERM
 
 
-def stay_frozen(stage: Stage, struck: float) -> None:
-    """Leave it frozen for its time, and see whether the others train meanwhile; then thaw it."""
+def stay_frozen(stage: Stage, struck: float) -> int:
+    """Leave it frozen for its time, then thaw it; how many steps the others did meanwhile."""
     steps = 0
 
     def over(lines: list[ProgressLine]) -> bool | None:
@@ -191,8 +201,8 @@ def stay_frozen(stage: Stage, struck: float) -> None:
         return True if time.time() >= struck + FROZEN else None
 
     stage.training.wait(over, deadline=FROZEN + 30.0, why="the time of freezing is over")
-    stage.measure("steps while frozen", steps, "steps")
     stage.thaw()
+    return steps
 
 
 def _whole(stage: Stage, size: int, since: float, group: list[ProgressLine]) -> list[ProgressLine]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from fixtures.runtimes import Runtime, with_etcd
 from fixtures.systems import rendezvous
 from fixtures.workloads import SAMPLES, control, order
 from oracles import samples
+from oracles.errors import HarnessError
 from oracles.progress import Event, ProgressLine
 from suites import jobs, training
 from suites.elastic import checks, trainer
@@ -48,7 +50,14 @@ SYMPTOMS = (
     "DistNetworkError",
     "Connection reset by peer",
     "EtcdException",
+    # a key of the rendezvous' store that is waited for in vain, as the keys of timeouts are written
+    "/MASTER_ADDR",
 )
+#: what an etcd answers that its host keeps from working
+STARVED = "etcdserver: request timed out"
+#: threads to run per core (load average of a minute) from which on nobody is to blame for slowness:
+#: with 23 of them agents took 73 s from the start of their container to their first line, else 5
+STARVING = 15
 #: seconds for which processes are frozen. Agents miss three heartbeats, one every 5 s, before the
 #: others count one as dead (torch.distributed.elastic: keep_alive_interval, keep_alive_max_attempt)
 FROZEN = 20.0
@@ -240,10 +249,34 @@ class Stage:
     ) -> list[ProgressLine]:
         """Expect five steps after *since*; those of the process group that did them."""
         with self.expect(f"training goes on after: {what}"):
-            try:
-                return self.training.wait_steps(5, world=world, since=since, deadline=deadline)
-            except WaitTimeout as error:
-                raise WaitTimeout(f"{error}; {self.symptoms()}") from error
+            return self.trains(since=since, world=world, deadline=deadline)
+
+    def trains(
+        self, *, since: float, world: int | None = None, deadline: float = GOES_ON
+    ) -> list[ProgressLine]:
+        """Wait for five steps after *since*; those of the process group that did them.
+
+        Raises:
+            WaitTimeout: with what agents and workers say of their trouble.
+            HarnessError: the host keeps them from going on.
+        """
+        try:
+            return self.training.wait_steps(5, world=world, since=since, deadline=deadline)
+        except WaitTimeout as error:
+            told = f"{error}; {self.symptoms()}"
+            if why := self._starved():
+                hint = "run it again with less beside it"
+                raise HarnessError(f"{why}, so that nobody can say: {told}", hint=hint) from error
+            raise WaitTimeout(told) from error
+
+    def _starved(self) -> str:
+        """What tells that the host has too little CPU for a bound of seconds; "" for nothing."""
+        if told := sorted(pod for pod, text in self._logs().items() if STARVED in text):
+            return f"the etcd, which is ours, answered {', '.join(told)} {STARVED!r}"
+        load, cores = os.getloadavg()[0], os.cpu_count() or 1
+        if self.cluster.provider == "kind" and load > STARVING * cores:
+            return f"this host, which is all nodes, has {load:.0f} threads to run on {cores} cores"
+        return ""
 
     def sound(self, group: list[ProgressLine] | None = None) -> None:
         """Assert that what was trained is right: samples, steps, losses, ranks, one world."""

@@ -72,7 +72,7 @@ def _survives(
     stage.measure("world after", group[0].world or 0, "ranks")
     if returns:
         with stage.expect("the agent that left is let in again"):
-            group = training.wait_steps(5, world=3, since=proof.t + 1.0, deadline=REJOINS)
+            group = stage.trains(world=3, since=proof.t + 1.0, deadline=REJOINS)
         stage.measure("whole again after", group[0].t - proof.t, "s")
     measure_cost(stage, before, proof.t, victims=[stage.worker(victim)])
     stage.sound(group)

@@ -40,7 +40,7 @@ SETTLED = 60.0
 
 
 @pytest.mark.behaviour("E13")
-@pytest.mark.exclusive  # it measures CPU, which all tests of a host share
+@pytest.mark.alone  # it measures CPU, which all tests of a host share
 def test_an_autoscaler_changes_the_number_of_workers(stage: Stage) -> None:
     """Under load from 1 to 3 workers, idle back to 1; suspended and deleted it goes."""
     metrics.install(stage.cluster)

@@ -9,7 +9,7 @@ from suites.elastic.cells import Cell, selected
 from suites.elastic.stage import Stage
 
 
-@pytest.mark.exclusive  # a figure that was taken beside other tests is one of theirs, too
+@pytest.mark.alone  # a figure that was taken beside other tests is one of theirs, too
 @pytest.mark.parametrize(
     "cell",
     [

@@ -22,7 +22,7 @@ def test_agents_meet_through_etcd_and_let_in_one_more(stage: Stage) -> None:
     scaled = time.time()
     stage.scale(3)
     with stage.expect("the third is let in"):
-        group = told.wait_steps(5, world=3, since=scaled, deadline=GOES_ON)
+        group = stage.trains(world=3, since=scaled, deadline=GOES_ON)
     stage.measure("larger world trains after", group[0].t - scaled, "s")
     stage.sound(group)
 

@@ -29,10 +29,11 @@ def test_a_frozen_pod_is_survived_and_does_no_harm_when_it_thaws(
         training.wait_steps(12, world=3, deadline=trainer.STARTED)
     before = stage.agents()
     proof = stage.inject(stage.freeze(1, which), within=FROZEN + GOES_ON)
-    disturbing.stay_frozen(stage, proof.t)
+    trained = disturbing.stay_frozen(stage, proof.t)
     thawed = proof.t + FROZEN
     group = stage.goes_on("the thaw", since=thawed + 1.0)
     stage.measure("training again after the thaw", group[0].t - thawed, "s")
+    stage.measure("steps while frozen", trained, "steps")
     stage.measure("world after", group[0].world or 0, "ranks")
     disturbing.measure_cost(stage, before, proof.t, victims=[stage.worker(1)])
     stage.sound(group)

@@ -37,7 +37,7 @@ def test_it_starts_at_its_minimum_and_grows_to_its_maximum(
         kube.delete(PODS, name, namespace, grace=0)
     freed = time.time()
     with stage.expect("as room appears, the maximum of workers trains"):
-        group = training.wait_steps(5, world=HIGH, since=freed, deadline=GOES_ON)
+        group = stage.trains(world=HIGH, since=freed, deadline=GOES_ON)
     stage.measure("full world trains after", group[0].t - freed, "s")
     again = stage.agents().restarted_since(first)
     stage.measure("agents restarted", len(again), "agents")

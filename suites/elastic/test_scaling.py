@@ -29,7 +29,7 @@ def test_a_larger_world_trains_right(stage: Stage) -> None:
     scaled = time.time()
     stage.scale(3)
     with stage.expect("three workers train"):
-        group = training.wait_steps(5, world=3, since=scaled, deadline=RESIZED)
+        group = stage.trains(world=3, since=scaled, deadline=RESIZED)
     stage.measure("larger world trains after", group[0].t - scaled, "s")
     assert {line.pod for line in group} == {stage.worker(i) for i in range(3)}
     stage.sound(group)
@@ -49,7 +49,7 @@ def test_a_smaller_world_trains_on(stage: Stage) -> None:
     with stage.expect("worker 2 goes"):
         code = _left(stage, leaver)
     with stage.expect("two workers train on"):
-        group = training.wait_steps(5, world=2, since=scaled, deadline=RESIZED)
+        group = stage.trains(world=2, since=scaled, deadline=RESIZED)
     stage.measure("smaller world trains after", group[0].t - scaled, "s")
     if code is not None:
         stage.measure("exit code of the leaver", code, "1")

@@ -36,13 +36,13 @@ def test_master_addr_leads_to_rank_0_after_every_change(stage: Stage, backend: s
     scaled = time.time()
     stage.scale(3)
     with stage.expect("three workers train"):
-        group = training.wait_steps(5, world=3, since=scaled, deadline=GOES_ON)
+        group = stage.trains(world=3, since=scaled, deadline=GOES_ON)
     _leads_to_rank_0(stage, group, "in a larger world")
 
     first = next(line.pod for line in group if line.rank == 0)
     proof = stage.inject(stage.delete_pod(int(first.rpartition("-")[2])), by="any")
     with stage.expect("three workers train again after the pod of rank 0 was deleted"):
-        group = training.wait_steps(5, world=3, since=proof.t + 1.0, deadline=GOES_ON)
+        group = stage.trains(world=3, since=proof.t + 1.0, deadline=GOES_ON)
     _leads_to_rank_0(stage, group, "after the pod of rank 0 was deleted")
 
 
@@ -75,13 +75,13 @@ def test_a_worker_that_leaves_does_not_close_the_rendezvous(stage: Stage) -> Non
     down = time.time()
     stage.scale(2)
     with stage.expect("two workers train on"):
-        group = training.wait_steps(5, world=2, since=down, deadline=GOES_ON)
+        group = stage.trains(world=2, since=down, deadline=GOES_ON)
     stage.measure("smaller world trains after", group[0].t - down, "s")
     measure_cost(stage, before, down, victims=[stage.worker(2)])
     up = time.time()
     stage.scale(3)
     with stage.expect("the rendezvous is open, so that a third worker is let in"):
-        group = training.wait_steps(5, world=3, since=up, deadline=GOES_ON)
+        group = stage.trains(world=3, since=up, deadline=GOES_ON)
     stage.measure("larger world trains after", group[0].t - up, "s")
     stage.sound(group)
     stage.open_to_all(but=stage.worker(2))

@@ -25,8 +25,8 @@ def test_a_killed_worker_process_is_restarted_once(stage: Stage) -> None:
     stage.measure("training again after", group[0].t - proof.t, "s")
     measure_cost(stage, before, proof.t, victims=[])
     counts = {line.pod: line.restart for line in group}
-    assert counts[stage.worker(1)] == 1, f"the agent counts {counts[stage.worker(1)]} restarts"
-    assert max(count or 0 for count in counts.values()) == 1, f"agents count {counts} restarts"
+    once = counts[stage.worker(1)] == 1 == max(count or 0 for count in counts.values())
+    assert once, f"agents count {counts} restarts; {stage.symptoms()}"
     assert not stage.agents().restarted_since(before), "an agent was restarted with its worker"
     stage.finish()
     stage.sound(group)

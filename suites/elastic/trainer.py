@@ -16,9 +16,11 @@ STARTED = 240.0
 #: steps between two checkpoints
 INTERVAL = 10
 #: rendezvous settings, in seconds. Two defaults would only make every test wait: of 30 for more
-#: than the fewest agents, and of 60 for a store that does not answer, which agents of PyTorch 2.x
-#: sit out after every change of the world (pytorch/pytorch#135712)
-RENDEZVOUS = {"last_call_timeout": "2", "read_timeout": "20"}
+#: than the fewest agents, and of 60 for a store that does not answer, which agents of PyTorch 2.8.0
+#: sit out each time that another one joins them: it looks for MASTER_ADDR under the new round's
+#: prefix, where those that stayed do not write it again (pytorch/pytorch#135712). For the same
+#: reason 5 and not less: of agents that start together, one that is late ends the others' world
+RENDEZVOUS = {"last_call_timeout": "5", "read_timeout": "20"}
 
 
 def start(
@@ -32,6 +34,7 @@ def start(
     high: int,
     steps: int = 0,
     step_ms: int = 100,
+    term_wait_s: int = 0,
     conf: Mapping[str, str] | None = None,
     max_restarts: int = 100,
     **more: Any,
@@ -48,6 +51,7 @@ def start(
         rdzv_conf={**RENDEZVOUS, **(conf or {})},
         train=TrainOptions(
             epochs=10_000, steps=steps, step_ms=step_ms, checkpoint_every=INTERVAL,
+            term_wait_s=term_wait_s,
         ),
         **more,
     )  # fmt: skip

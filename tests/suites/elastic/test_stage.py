@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from clusters.errors import ApiError
+from clusters.errors import ApiError, WaitTimeout
 from oracles.errors import HarnessError
 from oracles.progress import Event, ProgressLine, as_json
 from suites.elastic import disturbing
-from suites.elastic.stage import CLOSED, Stage
+from suites.elastic.stage import CLOSED, STARVED, Stage
 from suites.training import Training
 
 
@@ -35,6 +36,8 @@ class FakeKube:
 
 
 class FakeCluster:
+    provider = "kind"
+
     def __init__(self, kube: FakeKube) -> None:
         self.kube = kube
 
@@ -84,6 +87,30 @@ def test_symptoms_come_from_logs_and_from_counts(tmp_path: Path) -> None:
     )
     quiet, _ = stage(tmp_path, {"job-worker-0": ""}, lines[:2])
     assert quiet.symptoms() == "no trouble in the logs"
+
+
+@pytest.mark.parametrize(
+    ("load", "said", "kind", "words"),
+    [
+        (4.0, CLOSED, WaitTimeout, rf"not within 0 s; .*job-worker-0 says {CLOSED}"),
+        (600.0, CLOSED, HarnessError, rf"has 600 threads to run .* job-worker-0 says {CLOSED}"),
+        (4.0, STARVED, HarnessError, r"the etcd, which is ours, answered job-worker-0 'etcdserver"),
+    ],
+)
+def test_nobody_is_blamed_for_a_bound_that_the_host_could_not_keep(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    load: float,
+    said: str,
+    kind: type[Exception],
+    words: str,
+) -> None:
+    it, _ = stage(tmp_path, {"job-worker-0": said}, [])
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    with pytest.raises(HarnessError, match=words) as raised:
+        it.trains(since=0.0, deadline=0.0)
+    assert type(raised.value) is kind
 
 
 def test_a_disturbance_that_came_after_the_rendezvous() -> None:
