@@ -70,13 +70,19 @@ def _add_scale(parser: argparse.ArgumentParser) -> None:
         "--within", type=float, default=900.0, help="seconds until a cell is given up"
     )
     group.add_argument(
+        "--quiet", type=float, default=0.0, help="seconds to wait at the most, before each cell,"
+        " until nobody else works on this machine",
+    )  # fmt: skip
+    group.add_argument(
         "--folder", type=Path, default=Path("out"), help="of scale.json, .md and .svg: cells are"
         " put beside those that are there",
     )  # fmt: skip
 
 
 def _scale(options: argparse.Namespace) -> list[Figure]:
-    cells = scale.cells(options.nodes, options.scheduler, options.limits, options.within)
+    cells = scale.cells(
+        options.nodes, options.scheduler, options.limits, options.within, options.quiet
+    )
     return scale.measure(cells, options.folder)
 
 

@@ -41,11 +41,12 @@ def cells(
     schedulers: Sequence[str] = (),
     limits: Sequence[str] = (),
     within: float = 900.0,
+    quiet: float = 0.0,
     permit_wait: int = settings.PERMIT_WAIT,
 ) -> list[Cell]:
     """All combinations; by default the smallest size, every scheduler, and raised limits."""
     return [
-        Cell(scheduler, size, settings.LIMITS[name], permit_wait, within)
+        Cell(scheduler, size, settings.LIMITS[name], permit_wait, within, quiet)
         for size in nodes or (100,)
         for scheduler in schedulers or settings.SETUPS
         for name in limits or ("raised",)

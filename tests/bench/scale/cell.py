@@ -38,7 +38,9 @@ QUIET = 120.0
 #: seconds beyond the grace for which the end is held: a gang bound in part by then is partial
 MARGIN = 3.0
 #: cores below which a control plane has nothing left to do, and seconds to get there
-CALM, CALM_WITHIN = 0.15, 120.0
+CALM, CALM_WITHIN = 0.2, 60.0
+#: cores that others may use on a machine that is left alone
+ALONE = 0.5
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Cell:
 
     Attributes:
         within: seconds after the arrival at which to stop, whatever still waits.
+        quiet: seconds to wait at the most for others on this machine to leave it alone.
     """
 
     scheduler: str
@@ -54,6 +57,7 @@ class Cell:
     limits: Limits
     permit_wait: int = settings.PERMIT_WAIT
     within: float = 900.0
+    quiet: float = 0.0
 
     @property
     def title(self) -> str:
@@ -132,7 +136,13 @@ def _play(play: Play, detail: Callable[[str], None]) -> dict[str, Any]:
         _arrive(kube, play.scheduler, load, watch)
         made = time.monotonic() - begun
         detail("calm")
-        _calm(cluster)
+        _wait(cluster, "the control plane is calm", CALM_WITHIN, lambda own, _: own < CALM)
+        if play.cell.quiet:
+            detail("quiet")
+            _wait(
+                cluster, "nobody else works on this machine", play.cell.quiet,
+                lambda _, others: others < ALONE,
+            )  # fmt: skip
         before, quiet = usage.now(cluster), os.getloadavg()[0]
         detail("admission")
         watch.arrived()
@@ -201,21 +211,25 @@ def _make(kube: Kube, items: Sequence[Object]) -> list[Object]:
         return list(pool.map(lambda item: kube.create(item, namespace=NAMESPACE), items))
 
 
-def _calm(cluster: Cluster) -> None:
-    """Wait until what controllers and webhooks had to do about the new objects is done."""
+def _wait(
+    cluster: Cluster, why: str, within: float, enough: Callable[[float, float], bool]
+) -> None:
+    """Wait until the cores that the cluster uses, and that others use, are *enough*; not for ever.
+
+    What controllers and webhooks have to do about new objects is done before the arrival.
+    """
     last = usage.now(cluster)
 
-    def calm() -> bool:
+    def check() -> bool:
         nonlocal last
         new = usage.now(cluster)
-        busy = sum(
-            used - last.cpu.get(name, 0.0) for name, used in new.cpu.items() if name != usage.OWN
-        )
-        idle = busy / (new.at - last.at) < CALM
+        seconds = new.at - last.at
+        own = sum(used - last.cpu.get(name, 0.0) for name, used in new.cpu.items())
+        others = new.machine - last.machine - own
         last = new
-        return idle
+        return enough(own / seconds, others / seconds)
 
     try:
-        until_true(calm, deadline=CALM_WITHIN, why="the control plane is calm", every=2.0)
+        until_true(check, deadline=within, why=why, every=3.0)
     except ClusterError as error:
         say(f"{error}; measured all the same")
