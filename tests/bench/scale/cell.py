@@ -31,16 +31,14 @@ from tests.bench.scale.settings import Limits, Setup
 from tests.bench.scale.watching import Watch
 
 NAMESPACE = "scale"
-#: connections that make pods at the same time
-WRITERS = 8
+#: connections that make pods at the same time: webhooks make each of them wait
+WRITERS = 32
 #: seconds without any pod bound after which a scheduler is taken to have stopped
 QUIET = 120.0
 #: seconds beyond the grace for which the end is held: a gang bound in part by then is partial
 MARGIN = 3.0
 #: cores below which a control plane has nothing left to do, and seconds to get there
 CALM, CALM_WITHIN = 0.2, 60.0
-#: cores that others may use on a machine that is left alone
-ALONE = 0.5
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ class Play:
 def _play(play: Play, detail: Callable[[str], None]) -> dict[str, Any]:
     cluster, load = play.cluster, play.load
     kube = cluster.kube
-    watch = Watch(kube, NAMESPACE, play.scheduler.group_resource())
+    watch = Watch(kube, NAMESPACE, play.scheduler.group_resource(), load.names)
     for node in kube.find(NODES):
         watch.know(node, "Node")
     begun = time.monotonic()
@@ -141,7 +139,7 @@ def _play(play: Play, detail: Callable[[str], None]) -> dict[str, Any]:
             detail("quiet")
             _wait(
                 cluster, "nobody else works on this machine", play.cell.quiet,
-                lambda _, others: others < ALONE,
+                lambda _, others: others < usage.ALONE,
             )  # fmt: skip
         before, quiet = usage.now(cluster), os.getloadavg()[0]
         detail("admission")

@@ -10,6 +10,7 @@ from typing import Any
 from tests.bench.host import machine
 from tests.bench.scale.plot import Panel, svg
 from tests.bench.scale.settings import SETUPS
+from tests.bench.scale.usage import ALONE
 
 SCHEMA = "muster.scale.v1"
 NAME = "scale"
@@ -48,12 +49,15 @@ def line(cell: Record) -> str:
 def markdown(cells: Sequence[Record]) -> str:
     """The tables."""
     parts = [
-        f"![gangs per second, time to the last admission, peak memory]({NAME}.svg)\n",
+        f"![gangs per second, time to the last admission, CPU per gang, peak memory]({NAME}.svg)\n",
         f"On {machine()}.\n",
         "| scheduler, limits | nodes | gangs admitted | gangs/s | first s | last s | idle GPU-s"
         " (share) | bound in s | partial | peak MiB |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
         *(_row(cell) for cell in cells),
+        "",
+        f"† Others used more than {ALONE} of this machine's cores meanwhile: the rate says how slow it"
+        " can be, and CPU seconds are what can be compared.",
         "",
         "CPU seconds from the arrival to the last admission, and what the API server was asked for"
         " most:",
@@ -74,24 +78,36 @@ def _row(cell: Record) -> str:
     if cell["gave_up"]:
         admitted += f" ({cell['gave_up']})"
     first, last = (("–" if cell[k] is None else f"{cell[k]:.1f}") for k in ("first_s", "last_s"))
+    shared = " †" if _others(cell) > ALONE else ""
+    rate = f"{cell['gangs_per_second']:.3g}{shared}"
     partial = len(cell["partial_at_end"]) or "none"
     broken = f", {cell['violations_found']} over the grace" if cell["violations_found"] else ""
     return (
-        f"| {line(cell)} | {cell['nodes']} | {admitted} | {cell['gangs_per_second']:.3g} | {first}"
+        f"| {line(cell)} | {cell['nodes']} | {admitted} | {rate} | {first}"
         f" | {last} | {cell['idle_gpu_s']} ({cell['idle_share']:.0%}) |"
         f" {cell['longest_binding_s']:.1f} | {partial}{broken} | {peak} |"
     )
 
 
+def _own(cell: Record, *more: str) -> float:
+    """CPU seconds that the scheduler used, and *more* processes."""
+    cpu = cell["usage"]["cpu_s"]
+    return float(sum(cpu.get(n, 0.0) for n in {*SETUPS[cell["scheduler"]].processes, *more}))
+
+
+def _others(cell: Record) -> float:
+    """Cores that others used meanwhile."""
+    return float(cell["usage"]["cpu_s_of_others"]) / float(cell["usage"]["seconds"])
+
+
 def _used(cell: Record) -> str:
     used, cpu = cell["usage"], cell["usage"]["cpu_s"]
-    own = sum(cpu.get(name, 0.0) for name in SETUPS[cell["scheduler"]].processes)
     most = list(used["requests"].items())[:3]
     asked = ", ".join(f"{what} {n['count']} ({n['ms']:.1f} ms)" for what, n in most)
     rest = (f"{cpu.get(n, 0.0):.0f}" for n in ("kube-apiserver", "etcd", "kwok", "bench"))
     return (
-        f"| {line(cell)} | {cell['nodes']} | {own:.0f} | {' | '.join(rest)} |"
-        f" {used['cpu_s_of_others']:.0f} in {used['seconds']:.0f} s | {asked} |"
+        f"| {line(cell)} | {cell['nodes']} | {_own(cell):.0f} | {' | '.join(rest)} |"
+        f" {_others(cell):.1f} cores for {used['seconds']:.0f} s | {asked} |"
     )
 
 
@@ -112,6 +128,10 @@ def picture(cells: Sequence[Record]) -> str:
         [
             panel("gangs admitted per second", lambda cell: cell["gangs_per_second"]),
             panel("seconds to the last admission", lambda cell: max(cell["last_s"], 0.1)),
+            panel(
+                "CPU seconds of scheduler and API server, per gang",
+                lambda cell: max(0.01, _own(cell, "kube-apiserver") / cell["admitted"]),
+            ),
             panel(
                 "peak memory of the scheduler, MiB",
                 lambda cell: sum(

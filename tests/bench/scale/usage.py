@@ -15,6 +15,8 @@ from clusters.kube import Kube
 from tests.bench.host import machine_seconds
 
 TICK = os.sysconf("SC_CLK_TCK")
+#: cores that others may use on a machine that is left alone
+ALONE = 0.5
 #: the bench's own process, among those of the cluster
 OWN = "bench"
 _SERIES = re.compile(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from clusters.errors import Unreachable
@@ -23,18 +24,24 @@ TERMINAL = ("Succeeded", "Failed")
 class Watch:
     """Everything that was seen of one namespace since it began.
 
+    Args:
+        group: kind of the groups; None where there are none.
+        gangs: their names, which their pods carry as the label ``app``; other pods are not counted.
+
     Attributes:
         lag: seconds by which the news of a binding was late at the most. What the API server
             notes has whole seconds only, so up to one of them may be no lag at all.
     """
 
-    def __init__(self, kube: Kube, namespace: str, group: Resource | None) -> None:
+    def __init__(
+        self, kube: Kube, namespace: str, group: Resource | None, gangs: Iterable[str]
+    ) -> None:
         self._kube = kube
         self._namespace = namespace
         self._events: list[Event] = []
         self._changes: list[Change] = []
         self._holding: set[str] = set()
-        self._counts: dict[str, int] = {}
+        self._counts = dict.fromkeys(gangs, 0)
         self._whole = 0
         self._news = threading.Condition()
         self._origin = time.monotonic()
@@ -129,7 +136,7 @@ class Watch:
     def _take(self, what: Resource, type_: str, item: Object) -> None:
         self._note(what.kind, type_, item)
         gang = item["metadata"].get("labels", {}).get("app", "")
-        if what.kind != PODS.kind or not gang.startswith("g"):
+        if what.kind != PODS.kind or gang not in self._counts:
             return
         uid = item["metadata"]["uid"]
         holds = type_ != DELETED and item["status"].get("phase") not in TERMINAL
@@ -142,7 +149,7 @@ class Watch:
             self._count(gang, -1)
 
     def _count(self, gang: str, by: int) -> None:
-        before = self._counts.get(gang, 0)
+        before = self._counts[gang]
         self._counts[gang] = before + by
         self._whole += (before + by >= SIZE) - (before >= SIZE)
         self._changes.append(Change(time.monotonic() - self._start, gang, by))
