@@ -56,8 +56,8 @@ def markdown(cells: Sequence[Record]) -> str:
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
         *(_row(cell) for cell in cells),
         "",
-        f"† Others used more than {ALONE} cores of this machine meanwhile: the rate says how slow it"
-        " can be, and CPU seconds are what can be compared.",
+        f"† Others used more than {ALONE} cores of this machine meanwhile: the rate says how slow"
+        " it can be, and CPU seconds are what can be compared.",
         "",
         "CPU seconds from the arrival to the last admission, and what the API server was asked for"
         " most:",
