@@ -34,7 +34,7 @@ NAMESPACE = "scale"
 #: connections that make pods at the same time: webhooks make each of them wait
 WRITERS = 32
 #: seconds without any pod bound after which a scheduler is taken to have stopped
-QUIET = 120.0
+QUIET = 300.0
 #: seconds beyond the grace for which the end is held: a gang bound in part by then is partial
 MARGIN = 3.0
 #: cores below which a control plane has nothing left to do, and seconds to get there
