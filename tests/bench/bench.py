@@ -64,7 +64,8 @@ def _add_scale(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--limits", choices=list(settings.LIMITS), action="append",
-        help="requests a second of its client: as released, or raised (the default); repeatable",
+        help="requests a second of its client: as released, or raised (the default), or that and"
+        " next to nothing in its log; repeatable",
     )  # fmt: skip
     group.add_argument(
         "--within", type=float, default=900.0, help="seconds until a cell is given up"

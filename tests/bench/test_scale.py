@@ -123,6 +123,13 @@ def test_limits_as_flags() -> None:
     assert told == "as released"
 
 
+def test_a_silent_log_is_an_argument() -> None:
+    process = LocalProcess("volcano-scheduler", ("program", "-v=3", "--vx=3"))
+    assert settings._silenced(process, settings.LIMITS["raised"]) == process
+    silent = settings._silenced(process, settings.LIMITS["raised-silent"])
+    assert silent.argv == ("program", "-v=0", "--vx=3")
+
+
 def record(nodes: int, **changes: Any) -> dict[str, Any]:
     """A cell as it is measured."""
     used = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,15 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limits:
-    """Requests a second that the client of a system may make.
+    """Requests a second that the client of a system may make, and how much it writes to its log.
 
     Attributes:
         qps, burst: None: as the product is released.
+        verbosity: of its log; None: as it is installed.
     """
 
     name: str
     qps: int | None = None
     burst: int | None = None
+    verbosity: int | None = None
 
 
 #: what is released says: 50 and 100 of kube-scheduler, of Kueue's shipped configuration, and of
@@ -39,7 +42,10 @@ RELEASED = {"kube-scheduler": (50, 100)}
 LIMITS = {
     "default": Limits("default"),
     "raised": Limits("raised", 2000, 4000),
+    # Volcano is installed with -v=3, which is two lines for each pod and node that it looks at
+    "raised-silent": Limits("raised, log level 0", 2000, 4000, 0),
 }
+_VERBOSITY = re.compile(r"--?v=\d+")
 #: seconds that coscheduling's pods hold their place while their siblings are looked for: the
 #: default of its API. The 10 of upstream's examples is too short here: see the report
 PERMIT_WAIT = 60
@@ -93,9 +99,18 @@ def limit(
         state = processes.state(name)
         assert state is not None
         process, told[name] = _limited(state.process, limits, permit_wait)
+        process = _silenced(process, limits)
         processes.start(process)
     scheduler.restart(cluster)  # once more, since only this waits until it really answers
     return told
+
+
+def _silenced(process: LocalProcess, limits: Limits) -> LocalProcess:
+    """With the log's verbosity, where its arguments name one."""
+    if limits.verbosity is None:
+        return process
+    argv = [f"-v={limits.verbosity}" if _VERBOSITY.fullmatch(a) else a for a in process.argv]
+    return replace(process, argv=tuple(argv))
 
 
 def _limited(process: LocalProcess, limits: Limits, permit_wait: int) -> tuple[LocalProcess, str]:
