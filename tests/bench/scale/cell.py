@@ -68,6 +68,7 @@ def measure(cell: Cell) -> dict[str, Any]:
     load, setup = Load(cell.nodes), settings.SETUPS[cell.scheduler]
     scheduler = registry.scheduler(cell.scheduler)
     provider = embedded.EmbeddedProvider()
+    provider.prepare([setup.kubernetes], scheduler.programs)
     name = f"scale-{os.getpid()}"
     layout = topology(f"scale-{cell.nodes}")
     with step(f"measure {cell.title}") as detail:
