@@ -17,17 +17,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Generator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from fixtures.plugin import attempts, context, outcomes, run, soundness
+from fixtures.plugin.clusters import SystemUnderTest
+from fixtures.plugin.given import Expecting, Measuring
 from fixtures.plugin.judging import with_history
 from fixtures.plugin.outcomes import RECORD, Broken, Record, Verdict
 from oracles import proofs
 from oracles.errors import NotApplicable
 from oracles.outcome import Outcome
 from oracles.proofs import Proof
+from tests.proofs.staging import OnStage, staged
 
 ROW = "proof"
 #: characters of what was said that are kept
@@ -176,3 +180,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         if names:
             terminalreporter.line(f"unproven {what}: {', '.join(names)}", yellow=True)
     terminalreporter.line(f"proofs: {path}")
+
+
+@pytest.fixture
+def on_stage(system: SystemUnderTest, ns: str, expect: Expecting, measure: Measuring) -> OnStage:
+    """``with on_stage(scheduler=instead) as stage:``, see :func:`tests.proofs.staging.staged`."""
+    return partial(staged, system, ns, expect, measure)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import cast
 
@@ -16,6 +16,8 @@ from suites.stage import Block, Stage, gpus_by_node
 
 #: seconds that a broken system gets to bind what the suites give it a minute for
 SOON = 8.0
+#: the fixture ``on_stage``: :func:`staged` in the test's own namespace, with its keywords
+OnStage = Callable[..., AbstractContextManager[Stage]]
 
 
 @contextmanager

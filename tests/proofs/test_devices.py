@@ -15,12 +15,12 @@ from clusters.deviceplugin import Offer
 from clusters.topology import load
 from fixtures.plugin import context
 from fixtures.plugin.clusters import SystemUnderTest
-from fixtures.plugin.given import Expecting, Measuring
+from fixtures.plugin.given import Expecting
 from fixtures.plugin.options import DEFAULT_SCHEDULER, Combination
 from oracles.errors import NotApplicable
 from suites.sched import test_kubelet
 from tests.proofs import elsewhere
-from tests.proofs.staging import Doubling, staged
+from tests.proofs.staging import Doubling, OnStage
 
 pytestmark = pytest.mark.proof
 
@@ -68,13 +68,9 @@ def _instead(
     "S11", by="a device plugin that gives its devices out twice", shows="had to refuse pod late"
 )
 def test_devices_are_given_twice(
-    system: SystemUnderTest,
-    ns: str,
-    gpus: Callable[[int], int],
-    expect: Expecting,
-    measure: Measuring,
+    on_stage: OnStage, gpus: Callable[[int], int], expect: Expecting
 ) -> None:
-    with staged(system, ns, expect, measure, kind=Doubling) as stage:
+    with on_stage(kind=Doubling) as stage:
         test_kubelet.test_a_pod_bound_by_hand_gets_no_gpu_that_is_taken(stage, gpus, expect)
 
 
@@ -83,15 +79,11 @@ def test_devices_are_given_twice(
     "S12", by="a device plugin that says of a sick device that it is well", shows="had to"
 )
 def test_a_sick_device_is_said_to_be_well(
-    system: SystemUnderTest,
-    ns: str,
-    inject: Injector,
-    expect: Expecting,
-    measure: Measuring,
+    on_stage: OnStage, inject: Injector, expect: Expecting
 ) -> None:
     """Its next pod gets it: the one that no scheduler saw, or the one that was to wait."""
     denying = cast("Injector", Denying(inject))
-    with staged(system, ns, expect, measure) as stage:
+    with on_stage() as stage:
         test_kubelet.test_a_gpu_that_falls_ill_under_a_pod_is_given_to_nobody_else(
             stage, denying, expect
         )

@@ -12,12 +12,12 @@ import pytest
 from clusters.cluster import Cluster, ClusterProvider
 from clusters.kube import NODES, Object
 from fixtures.plugin.clusters import SystemUnderTest
-from fixtures.plugin.given import Expecting, Measuring
+from fixtures.plugin.given import Expecting
 from fixtures.systems.protocols import GangScheduler
 from suites.sched import test_nodes, test_placement, test_priority
 from suites.stage import Stage, gpus_by_node
 from tests.proofs.naive import Instead
-from tests.proofs.staging import SOON, staged
+from tests.proofs.staging import SOON, OnStage
 
 pytestmark = pytest.mark.proof
 
@@ -33,14 +33,8 @@ class Exchanged(Stage):
 
 
 @pytest.mark.proves("S06", by="pods whose priorities were exchanged", shows="bound first: ")
-def test_workers_come_first(
-    system: SystemUnderTest,
-    ns: str,
-    gpus: Callable[[int], int],
-    expect: Expecting,
-    measure: Measuring,
-) -> None:
-    with staged(system, ns, expect, measure, kind=Exchanged) as stage:
+def test_workers_come_first(on_stage: OnStage, gpus: Callable[[int], int]) -> None:
+    with on_stage(kind=Exchanged) as stage:
         test_priority.test_the_important_pods_of_a_job_come_first(stage, gpus)
 
 
@@ -66,14 +60,10 @@ class Dealing(Instead):
     "S10", by="a scheduler that deals pods out to the nodes in turn", shows="spread over"
 )
 def test_a_job_is_spread(
-    system: SystemUnderTest,
-    ns: str,
-    gpus: Callable[[int], int],
-    expect: Expecting,
-    measure: Measuring,
+    on_stage: OnStage, system: SystemUnderTest, gpus: Callable[[int], int]
 ) -> None:
     instead = Dealing(system.scheduler, list(gpus_by_node(system.cluster.kube)))
-    with staged(system, ns, expect, measure, scheduler=instead) as stage:
+    with on_stage(scheduler=instead) as stage:
         test_placement.test_the_pods_of_a_job_share_a_node_when_they_fit(stage, gpus)
 
 
@@ -116,16 +106,11 @@ def tainting(system: SystemUnderTest, real: ClusterProvider) -> Iterator[Taintin
     "S09", by="a node that came back with a taint of somebody else's", shows="bound: "
 )
 def test_a_node_comes_back_tainted(
-    system: SystemUnderTest,
-    ns: str,
-    provider: ClusterProvider,
-    expect: Expecting,
-    measure: Measuring,
-    step: Expecting,
+    on_stage: OnStage, system: SystemUnderTest, provider: ClusterProvider, step: Expecting
 ) -> None:
     with (
         tainting(system, provider) as instead,
-        staged(system, ns, expect, measure, admission=SOON) as stage,
+        on_stage(admission=SOON) as stage,
     ):
         test_nodes.test_a_node_that_was_lost_is_used_again(
             stage, cast("ClusterProvider", instead), step

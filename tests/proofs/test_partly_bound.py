@@ -18,13 +18,12 @@ from clusters.cluster import Capability
 from clusters.errors import ApiError
 from clusters.kube import PODS, Kube, Object
 from fixtures.plugin.clusters import SystemUnderTest
-from fixtures.plugin.given import Expecting, Measuring
 from suites import pods
 from suites.gang import test_atomicity
 from suites.stage import Block, gang, gpus_by_node
 from tests.proofs import breaking, naive, plain
 from tests.proofs.naive import Instead
-from tests.proofs.staging import staged
+from tests.proofs.staging import OnStage
 
 pytestmark = pytest.mark.proof
 
@@ -55,18 +54,13 @@ def stays(system: SystemUnderTest, ns: str, bound: int, what: str) -> None:
     "G16", by="the default scheduler in place of a gang scheduler", rule="gang-atomicity"
 )
 def test_what_fits_is_bound(
-    system: SystemUnderTest,
-    ns: str,
-    gpus: Callable[[int], int],
-    expect: Expecting,
-    measure: Measuring,
-    tmp_path: Path,
+    on_stage: OnStage, system: SystemUnderTest, ns: str, gpus: Callable[[int], int], tmp_path: Path
 ) -> None:
     total = gpus(system.cluster.topology.gpus)
     instead = Instead(system.scheduler, plain.NAME)
     with (
         plain.running(system.cluster, tmp_path),
-        staged(system, ns, expect, measure, scheduler=instead) as stage,
+        on_stage(scheduler=instead) as stage,
     ):
         stage.block([Block(), Block()])
         stage.gangs = {"a": gang("a", total - 1)}
@@ -81,17 +75,13 @@ def test_what_fits_is_bound(
     rule="gang-atomicity",
 )
 def test_what_is_there_is_bound(
-    system: SystemUnderTest,
-    ns: str,
-    gpus: Callable[[int], int],
-    expect: Expecting,
-    measure: Measuring,
+    on_stage: OnStage, system: SystemUnderTest, ns: str, gpus: Callable[[int], int]
 ) -> None:
     gpus(2)
     instead = Instead(system.scheduler, naive.NAME)
     with (
         naive.running(system.cluster),
-        staged(system, ns, expect, measure, scheduler=instead) as stage,
+        on_stage(scheduler=instead) as stage,
     ):
         stage.gangs = {"a": gang("a", 3)}
         stage.group("a")
@@ -103,18 +93,14 @@ def test_what_is_there_is_bound(
     "G16", by="a scheduler that binds one pod every other second", shows="were bound within"
 )
 def test_gangs_are_bound_slowly(
-    system: SystemUnderTest,
-    ns: str,
-    gpus: Callable[[int], int],
-    expect: Expecting,
-    measure: Measuring,
+    on_stage: OnStage, system: SystemUnderTest, ns: str, gpus: Callable[[int], int]
 ) -> None:
     """One pod of each gang after the other, so that no gang is bound within the grace."""
     instead = Instead(system.scheduler, breaking.NOBODY)
     pause = (breaking.grace(system, "gang_partial") + 4) / test_atomicity.GANGS
     with (
         dawdling(system.cluster.kube, ns, pause),
-        staged(system, ns, expect, measure, scheduler=instead) as stage,
+        on_stage(scheduler=instead) as stage,
     ):
         test_atomicity.test_no_gang_is_bound_in_part(stage, gpus, Random(1))
 
@@ -158,7 +144,7 @@ def dawdling(kube: Kube, ns: str, pause: float) -> Iterator[None]:
     "G16", by="a scheduler killed between reserve and bind, and again", rule="gang-atomicity"
 )
 def test_a_scheduler_dies_between_reserve_and_bind(
-    system: SystemUnderTest, ns: str, expect: Expecting, measure: Measuring
+    on_stage: OnStage, system: SystemUnderTest, ns: str
 ) -> None:
     """Two of four bindings get through, then it is killed; its successor binds nobody either.
 
@@ -176,7 +162,7 @@ def test_a_scheduler_dies_between_reserve_and_bind(
         inject(route)
         rest = ApiTrouble(route, held("create", "/binding$", after=2), acts=0)
         inject(rest)
-        with staged(system, ns, expect, measure) as stage:
+        with on_stage() as stage:
             stage.gangs = {"a": gang("a", 4)}
             stage.group("a")
             stage.pods("a")

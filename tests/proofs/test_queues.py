@@ -14,7 +14,6 @@ import pytest
 from clusters.cluster import Cluster
 from clusters.topology import load
 from fixtures.plugin.clusters import SystemUnderTest
-from fixtures.plugin.given import Expecting, Measuring
 from fixtures.plugin.options import Combination
 from fixtures.systems.protocols import GangScheduler
 from suites.sched import test_queues
@@ -22,7 +21,7 @@ from suites.sched.test_queues import teams as teams
 from suites.stage import Stage
 from tests.proofs import elsewhere
 from tests.proofs.naive import Instead
-from tests.proofs.staging import SOON, staged
+from tests.proofs.staging import SOON, OnStage
 
 pytestmark = pytest.mark.proof
 
@@ -74,11 +73,9 @@ def wrong(system: SystemUnderTest) -> Wrong:
 
 
 @pytest.fixture
-def stage(
-    system: SystemUnderTest, ns: str, expect: Expecting, measure: Measuring, wrong: Wrong
-) -> Iterator[Stage]:
+def stage(on_stage: OnStage, wrong: Wrong) -> Iterator[Stage]:
     """With such queues."""
-    with staged(system, ns, expect, measure, scheduler=wrong) as made:
+    with on_stage(scheduler=wrong) as made:
         yield made
 
 

@@ -14,7 +14,7 @@ from fixtures.workloads import gang_pods
 from oracles.errors import NotApplicable
 from suites.sched import test_kubelet
 from tests.proofs import breaking
-from tests.proofs.staging import Doubling, staged
+from tests.proofs.staging import Doubling, OnStage, staged
 
 pytestmark = pytest.mark.proof
 
@@ -71,12 +71,6 @@ def test_nobody_counts_gpus(
 @pytest.mark.proves(
     "S11", by="a node that says that it has twice its GPUs", shows="had to refuse pod late-0"
 )
-def test_a_node_boasts(
-    system: SystemUnderTest,
-    ns: str,
-    gpus: Callable[[int], int],
-    expect: Expecting,
-    measure: Measuring,
-) -> None:
-    with staged(system, ns, expect, measure, kind=Doubling) as stage:
+def test_a_node_boasts(on_stage: OnStage, gpus: Callable[[int], int], expect: Expecting) -> None:
+    with on_stage(kind=Doubling) as stage:
         test_kubelet.test_a_pod_bound_by_hand_gets_no_gpu_that_is_taken(stage, gpus, expect)
