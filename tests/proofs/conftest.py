@@ -16,18 +16,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 
 from fixtures.plugin import attempts, context, outcomes, run, soundness
+from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.judging import with_history
+from fixtures.plugin.options import Combination
 from fixtures.plugin.outcomes import RECORD, Broken, Record, Verdict
 from oracles import proofs
 from oracles.errors import NotApplicable
 from oracles.outcome import Outcome
 from oracles.proofs import Proof
+from tests.proofs import elsewhere
 
 ROW = "proof"
 #: characters of what was said that are kept
@@ -130,6 +133,15 @@ def _versions(item: pytest.Item, record: Record) -> dict[str, str]:
         name, _, version = label.partition(":")
         found[name] = version
     return found
+
+
+@pytest.fixture(scope="session")
+def release(
+    request: pytest.FixtureRequest, _muster_system: Combination
+) -> Iterator[SystemUnderTest]:
+    """A release of training-operator on an embedded cluster; see ``elsewhere.on``."""
+    with elsewhere.released(request.config, _muster_system, request.param) as found:
+        yield found
 
 
 # what comes out ------------------------------------------------------------------------------
