@@ -135,7 +135,7 @@ def _versions(item: pytest.Item, record: Record) -> dict[str, str]:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def release(
     request: pytest.FixtureRequest, _muster_system: Combination
 ) -> Iterator[SystemUnderTest]:

@@ -78,7 +78,7 @@ def stands_in(request: pytest.FixtureRequest, other: SystemUnderTest) -> SystemU
 def on(version: str) -> pytest.MarkDecorator:
     """Run a proof on a release of training-operator: give the fixture ``release``."""
     name = f"training-operator:{version}"
-    return pytest.mark.parametrize("release", [name], indirect=True, scope="session")
+    return pytest.mark.parametrize("release", [name], indirect=True, scope="module")
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Releases of training-operator with faults of their own: the suites' tests have to find them.
 
-Each release is installed on an embedded cluster, one after the other; what is found there, and what
-was published of it, is told in ``oracles/known.yaml``.
+Each release is installed on an embedded cluster, one after the other: so the proofs are in the
+order of releases. What is found there was measured in ``reports/examples/operators.md``; what was
+published of it is in ``oracles/known.yaml``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,42 @@ def _instead(
     return elsewhere.stands_in(request, release)
 
 
-# status ---------------------------------------------------------------------------------------
+# 1.9.3 -----------------------------------------------------------------------------------------
+
+
+@elsewhere.on("1.9.3")
+@pytest.mark.proves(
+    "V01",
+    by="training-operator 1.9.3, which takes any role",
+    shows="TFJob: an unknown role: accepted",
+)
+def test_an_unknown_role_is_accepted(system: SystemUnderTest, ns: str) -> None:
+    test_admission.test_what_is_forbidden_is_refused(system, ns, "an unknown role")
+
+
+@elsewhere.on("1.9.3")
+@pytest.mark.proves(
+    "V02",
+    by="training-operator 1.9.3, which lists evaluators in the cluster",
+    shows="its cluster lists the evaluator: ",
+)
+def test_an_evaluator_is_listed(system: SystemUnderTest, ns: str, expect: Expecting) -> None:
+    test_cluster_config.test_an_evaluator_is_no_part_of_the_training_cluster(system, ns, expect)
+
+
+@elsewhere.on("1.9.3")
+@pytest.mark.proves(
+    "V03",
+    by="training-operator 1.9.3, which lets the manager of a PyTorchJob be changed",
+    shows="runPolicy.managedBy of a running PyTorchJob could be changed",
+)
+def test_the_manager_is_changed(system: SystemUnderTest, ns: str, expect: Expecting) -> None:
+    test_immutable.test_an_immutable_field_cannot_be_changed(
+        system, ns, expect, "managedBy", "PyTorchJob"
+    )
+
+
+# 1.7.0 -----------------------------------------------------------------------------------------
 
 
 @elsewhere.on("1.7.0")
@@ -44,9 +80,6 @@ def _instead(
 )
 def test_a_permanent_exit_restarts(system: SystemUnderTest, ns: str, expect: Expecting) -> None:
     test_permanent.test_a_permanent_exit_code_fails_the_job(system, ns, expect, "PyTorchJob")
-
-
-# clean-up -------------------------------------------------------------------------------------
 
 
 @elsewhere.on("1.7.0")
@@ -67,9 +100,6 @@ def test_pods_that_stay_are_deleted(system: SystemUnderTest, ns: str, expect: Ex
 )
 def test_a_deadline_is_forgotten(system: SystemUnderTest, ns: str, expect: Expecting) -> None:
     test_time.test_a_deadline_fires_on_a_quiet_job(system, ns, expect)
-
-
-# recovery -------------------------------------------------------------------------------------
 
 
 @elsewhere.on("1.7.0")
@@ -112,6 +142,19 @@ def test_a_silent_node_fails_the_job(
     )
 
 
+@elsewhere.on("1.7.0")
+@pytest.mark.proves(
+    "V01",
+    by="training-operator 1.7.0, which makes pods of zero workers",
+    shows="accepted with 0 workers, and ",
+)
+def test_zero_workers_are_some(system: SystemUnderTest, ns: str, expect: Expecting) -> None:
+    test_admission.test_zero_workers_are_none(system, ns, expect, "PyTorchJob")
+
+
+# 1.5.0 -----------------------------------------------------------------------------------------
+
+
 @elsewhere.on("1.5.0")
 @pytest.mark.proves(
     "R05",
@@ -137,49 +180,4 @@ def test_a_silent_node_is_not_told_of(
 ) -> None:
     test_lost_pods.test_a_pod_of_a_silent_node_is_told_of_and_replaced(
         system, ns, expect, inject, "PyTorchJob"
-    )
-
-
-# API ------------------------------------------------------------------------------------------
-
-
-@elsewhere.on("1.7.0")
-@pytest.mark.proves(
-    "V01",
-    by="training-operator 1.7.0, which makes pods of zero workers",
-    shows="accepted with 0 workers, and ",
-)
-def test_zero_workers_are_some(system: SystemUnderTest, ns: str, expect: Expecting) -> None:
-    test_admission.test_zero_workers_are_none(system, ns, expect, "PyTorchJob")
-
-
-@elsewhere.on("1.9.3")
-@pytest.mark.proves(
-    "V01",
-    by="training-operator 1.9.3, which takes any role",
-    shows="TFJob: an unknown role: accepted",
-)
-def test_an_unknown_role_is_accepted(system: SystemUnderTest, ns: str) -> None:
-    test_admission.test_what_is_forbidden_is_refused(system, ns, "an unknown role")
-
-
-@elsewhere.on("1.9.3")
-@pytest.mark.proves(
-    "V02",
-    by="training-operator 1.9.3, which lists evaluators in the cluster",
-    shows="its cluster lists the evaluator: ",
-)
-def test_an_evaluator_is_listed(system: SystemUnderTest, ns: str, expect: Expecting) -> None:
-    test_cluster_config.test_an_evaluator_is_no_part_of_the_training_cluster(system, ns, expect)
-
-
-@elsewhere.on("1.9.3")
-@pytest.mark.proves(
-    "V03",
-    by="training-operator 1.9.3, which lets the manager of a PyTorchJob be changed",
-    shows="runPolicy.managedBy of a running PyTorchJob could be changed",
-)
-def test_the_manager_is_changed(system: SystemUnderTest, ns: str, expect: Expecting) -> None:
-    test_immutable.test_an_immutable_field_cannot_be_changed(
-        system, ns, expect, "managedBy", "PyTorchJob"
     )
