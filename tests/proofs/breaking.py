@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -18,6 +19,8 @@ NOBODY = "nobody"
 FINALIZER = "muster.dev/proof"
 #: seconds beyond a grace for which what is wrong is held
 OVER = 2.0
+#: seconds after which somebody who meddles looks whether the test is over
+LOOK = 1.0
 
 
 def grace(system: SystemUnderTest, name: str) -> float:
@@ -101,3 +104,55 @@ def forsaken(kube: Kube, what: Resource, namespace: str, name: str) -> Iterator[
 def status(kube: Kube, what: Resource, namespace: str, name: str, body: Object) -> None:
     """Change a job's status."""
     kube.patch(what, name, {"status": body}, namespace, subresource="status")
+
+
+def condition(kube: Kube, what: Resource, namespace: str, job: Object, **changed: str) -> None:
+    """Write the conditions of a job with some statuses changed, or added."""
+    now = (job.get("status") or {}).get("conditions") or []
+    conditions = {each["type"]: each for each in now}
+    for name, status_ in changed.items():
+        before = conditions.get(name, {"type": name, "reason": "ByHand", "message": "by hand"})
+        conditions[name] = {**before, "status": status_}
+    body = {"conditions": list(conditions.values())}
+    status(kube, what, namespace, job["metadata"]["name"], body)
+
+
+@contextmanager
+def meddling(
+    kube: Kube, what: Resource, namespace: str, act: Callable[[list[Object]], bool]
+) -> Iterator[None]:
+    """Somebody meddles with a namespace, once, as soon as it is as it has to be for that.
+
+    Args:
+        act: given all objects of *what* after every change, until it says that it has meddled.
+
+    Raises:
+        HarnessError: it never came to that.
+    """
+    ended, done = threading.Event(), threading.Event()
+    errors: list[Exception] = []
+
+    def meddle(found: list[Object]) -> bool | None:
+        if not ended.is_set() and act(found):
+            done.set()  # said at once: what was done may end the test before this thread goes on
+        return True if ended.is_set() or done.is_set() else None
+
+    def run() -> None:
+        while not (ended.is_set() or done.is_set() or errors):
+            try:
+                kube.wait(what, meddle, namespace=namespace, deadline=LOOK, why="meddled")
+            except WaitTimeout:
+                continue
+            except Exception as error:
+                errors.append(error)
+
+    thread = threading.Thread(target=run, name="meddling", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        if not done.is_set():
+            why = errors[0] if errors else "there was no occasion"
+            raise HarnessError(f"nobody meddled with the {what.plural}: {why}")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from functools import partial
 from typing import Any
 
@@ -26,11 +26,13 @@ from fixtures.plugin import attempts, context, outcomes, run, soundness
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.plugin.judging import with_history
+from fixtures.plugin.options import Combination
 from fixtures.plugin.outcomes import RECORD, Broken, Record, Verdict
 from oracles import proofs
 from oracles.errors import NotApplicable
 from oracles.outcome import Outcome
 from oracles.proofs import Proof
+from tests.proofs import elsewhere
 from tests.proofs.staging import OnStage, staged
 
 ROW = "proof"
@@ -136,6 +138,21 @@ def _versions(item: pytest.Item, record: Record) -> dict[str, str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def release(
+    request: pytest.FixtureRequest, _muster_system: Combination
+) -> Iterator[SystemUnderTest]:
+    """A release of training-operator on an embedded cluster; see ``elsewhere.on``."""
+    with elsewhere.released(request.config, _muster_system, request.param) as found:
+        yield found
+
+
+@pytest.fixture
+def on_stage(system: SystemUnderTest, ns: str, expect: Expecting, measure: Measuring) -> OnStage:
+    """``with on_stage(scheduler=instead) as stage:``, see :func:`tests.proofs.staging.staged`."""
+    return partial(staged, system, ns, expect, measure)
+
+
 # what comes out ------------------------------------------------------------------------------
 
 
@@ -180,9 +197,3 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         if names:
             terminalreporter.line(f"unproven {what}: {', '.join(names)}", yellow=True)
     terminalreporter.line(f"proofs: {path}")
-
-
-@pytest.fixture
-def on_stage(system: SystemUnderTest, ns: str, expect: Expecting, measure: Measuring) -> OnStage:
-    """``with on_stage(scheduler=instead) as stage:``, see :func:`tests.proofs.staging.staged`."""
-    return partial(staged, system, ns, expect, measure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clusters.kube import PYTORCHJOBS, Kube, Object
+from clusters.kube import PYTORCHJOBS, Object
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.workloads import Program, elastic_program_job, pytorchjob
 from suites import jobs
@@ -28,21 +28,11 @@ def running(system: SystemUnderTest, ns: str) -> Object:
     )  # fmt: skip
 
 
-def condition(kube: Kube, ns: str, job: Object, **changed: str) -> None:
-    """Write the conditions of a job with some statuses changed, or added."""
-    conditions = {each["type"]: each for each in job["status"]["conditions"]}
-    for name, status in changed.items():
-        before = conditions.get(name, {"type": name, "reason": "ByHand", "message": "by hand"})
-        conditions[name] = {**before, "status": status}
-    body = {"conditions": list(conditions.values())}
-    breaking.status(kube, PYTORCHJOBS, ns, "job", body)
-
-
 @pytest.mark.proves(
     "T01", by="Restarting was set true beside Running", rule="condition-transitions"
 )
 def test_running_and_restarting(system: SystemUnderTest, ns: str, running: Object) -> None:
-    condition(system.cluster.kube, ns, running, Restarting="True")
+    breaking.condition(system.cluster.kube, PYTORCHJOBS, ns, running, Restarting="True")
 
 
 @pytest.mark.proves("T02", by="a job's Succeeded was flipped back", rule="condition-transitions")
@@ -52,7 +42,7 @@ def test_succeeded_is_taken_back(system: SystemUnderTest, ns: str) -> None:
         pytorchjob("job", master=False, workers=1, program=Program(seconds=1)), namespace=ns
     )
     job = jobs.wait_condition(kube, PYTORCHJOBS, ns, "job", "Succeeded", deadline=STARTED)
-    condition(kube, ns, job, Succeeded="False")
+    breaking.condition(kube, PYTORCHJOBS, ns, job, Succeeded="False")
 
 
 @pytest.mark.proves("T03", by="a status with a count too high, which stays", rule="replica-counts")
