@@ -63,7 +63,8 @@ def test_services_stay(system: SystemUnderTest, ns: str) -> None:
     kube = system.cluster.kube
     job = pytorchjob("job", master=False, workers=1, program=Program(seconds=600))
     kube.create(job, namespace=ns)
-    pods.wait_bound(kube, ns, 1, deadline=pods.ADMISSION)
+    # not earlier: the garbage collector orphans what it knows of, and deletes what it meets later
+    jobs.wait_condition(kube, PYTORCHJOBS, ns, "job", "Running", deadline=STARTED)
     kube.request("DELETE", PYTORCHJOBS.path(ns, "job"), body={"propagationPolicy": "Orphan"})
     kube.wait(
         PYTORCHJOBS, lambda found: True if not found else None,
