@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from chaos.faults.api import ApiTrouble, ThroughProxy, held
+from chaos.faults.api import ApiTrouble, held
 from chaos.faults.systems import KillSystem, Target
 from chaos.injecting import Injector
 from chaos.site import Site
@@ -15,6 +15,7 @@ from clusters.kube import Object
 from fixtures.plugin.given import Measuring
 from oracles.errors import NotApplicable
 from suites import pods
+from suites.routes import through_proxy
 from suites.stage import Stage, gang
 from suites.steps import SHORT
 
@@ -48,10 +49,7 @@ def test_a_scheduler_killed_while_it_binds_leaves_no_partial_gang(
             " API server cannot be changed"
         )
     gpus(stage.cluster.topology.gpus)
-    which = system.combination
-    route = ThroughProxy(
-        site, target, operator=which.operator_label, scheduler=which.scheduler_label
-    )
+    route = through_proxy(system, target)
     inject(route)
     bindings = ApiTrouble(route, held("create", "/binding$", after=bound), acts=0)
     inject(bindings)

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import pytest
 
 from chaos.faults import api
-from chaos.faults.api import ApiTrouble, ThroughProxy
+from chaos.faults.api import ApiTrouble
 from chaos.faults.systems import Target
 from chaos.injecting import Injector
 from chaos.proxy import Rule
-from chaos.site import Site
 from clusters.kube import PODS, Object
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
@@ -20,6 +19,7 @@ from fixtures.workloads import order
 from oracles.errors import HarnessError
 from suites import groups, tables
 from suites.cast import KINDS, LEADERS, Cast
+from suites.routes import through_proxy
 
 #: seconds until jobs have ended after their pods have: an operator that was refused asks again
 #: after up to 16 s (controller-runtime's back-off after a dozen refusals), and every answer of one
@@ -37,13 +37,12 @@ class Trouble:
     """What happens to the operator's requests.
 
     Attributes:
-        passes: whether it is over before the jobs are told to end; else it lasts as long as they.
-        acts: how often it has to act at once, to be proven; 0 where it acts when the operator asks.
+        passes: whether it is over before the jobs are told to end, and acts at once; else it lasts
+            as long as they, and acts when the operator asks.
     """
 
     rule: Callable[[int], Rule]
     passes: bool = False
-    acts: int = 0
 
 
 TROUBLES = {
@@ -51,8 +50,8 @@ TROUBLES = {
     "every third write conflicts": Trouble(lambda seed: api.refusing(409, share=0.33, seed=seed)),
     "every third write is too many": Trouble(lambda seed: api.refusing(429, share=0.33, seed=seed)),
     "every third write fails": Trouble(lambda seed: api.refusing(500, share=0.33, seed=seed)),
-    "away": Trouble(lambda seed: api.away(), passes=True, acts=1),
-    "watches are cut": Trouble(lambda seed: api.watches_cut(), passes=True, acts=1),
+    "away": Trouble(lambda seed: api.away(), passes=True),
+    "watches are cut": Trouble(lambda seed: api.watches_cut(), passes=True),
     "watches are stale": Trouble(lambda seed: api.watches_stale(), passes=True),
 }
 #: seconds for which what passes lasts, once the jobs' pods have changed
@@ -76,30 +75,26 @@ def test_a_troubled_api_server_changes_nothing_about_the_end(
     A worker is lost by exiting with 137, which ``ExitCode`` answers with another pod.
     """
     what = TROUBLES[trouble]
-    target = Target.operator(system.operator)
-    which = system.combination
-    route = ThroughProxy(
-        Site.of(system.cluster), target,
-        operator=which.operator_label, scheduler=which.scheduler_label,
-    )  # fmt: skip
+    route = through_proxy(system, Target.operator(system.operator))
     inject(route)
     cast = Cast(system, ns, expect)
     since = groups.version(cast.kube, PODS, ns)
-    fault = ApiTrouble(route, what.rule(seed), acts=what.acts)
+    fault = ApiTrouble(route, what.rule(seed), acts=int(what.passes))
+    if not what.passes:
+        inject(fault)
+    _submit(cast)
+    with tables.judged() as table:
+        _reached(cast, table, "Running", "its pods run")
+    uids = cast.uids()
+    lost = {pod: uids[pod] for pod in (f"{name}-worker-0" for name in cast.kinds)}
     if what.passes:
-        _submit(cast)
-        with tables.judged() as table:
-            _reached(cast, table, "Running", "its pods run")
-        lost = _lose_workers(cast, during=lambda: inject(fault))
+        inject(fault)
+    for name in cast.kinds:
+        cast.tell(name, order("exit", 137, role="worker", times=1, id="once"))
+    if what.passes:
         # on the watch, and not asleep: a watch that breaks meanwhile makes this inconclusive
         tables.held(cast.kube, PODS, ns, lambda found: "", seconds=LASTS)
         inject.recover(fault)
-    else:
-        inject(fault)
-        _submit(cast)
-        with tables.judged() as table:
-            _reached(cast, table, "Running", "its pods run")
-        lost = _lose_workers(cast)
     with tables.judged() as table:
         late = tables.reach(
             cast.kube, PODS, ns, {pod: tables.anew(uid) for pod, uid in lost.items()},
@@ -142,12 +137,3 @@ def _reached(cast: Cast, table: tables.Cells, condition: str, why: str) -> None:
                 break
         until = "also when somebody writes to it" if again else "until somebody writes to it"
         table.broke(name, f"{why}, and for {ENDS:.0f} s it is {seen}, {until}")
-
-
-def _lose_workers(cast: Cast, during: Callable[[], object] = lambda: None) -> dict[str, str]:
-    """One worker of each job exits with 137, *during* something else; pod -> uid."""
-    uids = cast.uids()
-    during()
-    for name in cast.kinds:
-        cast.tell(name, order("exit", 137, role="worker", times=1, id="once"))
-    return {f"{name}-worker-0": uids[f"{name}-worker-0"] for name in cast.kinds}

@@ -20,10 +20,10 @@ from fixtures.plugin.options import (
     label,
 )
 from fixtures.plugin.outcomes import RECORD
+from fixtures.plugin.owner import begin_book
 from fixtures.plugin.recording import Recorders
 from fixtures.plugin.run import RunFolder
 from fixtures.systems import installing
-from oracles.recorder import Kind
 
 EMBEDDED = "embedded"
 
@@ -57,12 +57,7 @@ def system(
         undo.callback(maker.delete, name)
         recorders = Recorders(folder)
         undo.callback(recorders.close)
-        kinds = [*jobs.jobs.values(), *gangs.recorded()]
-        book = recorders.book(
-            cluster,
-            {"operator": combination.operator_label, "scheduler": combination.scheduler_label},
-            [Kind(each.api_version, each.kind) for each in kinds],
-        )
+        book = begin_book(recorders, cluster, combination, [combination])
         if Capability.LOAD_IMAGE in cluster.capabilities:
             maker.load_image(cluster, [makers.base_image()])
         installing.both(cluster, gangs, jobs)

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from chaos.faults.api import ApiTrouble, ThroughProxy, held
+from chaos.faults.api import ApiTrouble, held
 from chaos.faults.systems import KillSystem, Target
 from chaos.injecting import Injector
 from chaos.site import Site
@@ -21,6 +21,7 @@ from fixtures.plugin.clusters import SystemUnderTest
 from oracles.errors import NotApplicable
 from suites import pods
 from suites.gang import test_atomicity
+from suites.routes import through_proxy
 from suites.stage import Block, gang, gpus_by_node
 from tests.proofs import breaking, naive, plain
 from tests.proofs.naive import Instead
@@ -159,12 +160,10 @@ def test_a_scheduler_dies_between_reserve_and_bind(
     """
     system.cluster.require(Capability.OWN_CLUSTER)
     site = Site.of(system.cluster)
-    combination, target = system.combination, Target.scheduler(system.scheduler)
+    target = Target.scheduler(system.scheduler)
     inject = Injector(site)
     try:
-        route = ThroughProxy(
-            site, target, operator=combination.operator_label, scheduler=combination.scheduler_label
-        )
+        route = through_proxy(system, target)
         inject(route)
         rest = ApiTrouble(route, held("create", "/binding$", after=2), acts=0)
         inject(rest)
