@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -116,26 +117,35 @@ def test_gangs_are_bound_slowly(
 def dawdling(kube: Kube, ns: str, pause: float) -> Iterator[None]:
     """Somebody binds the pods of a namespace, the first of each gang before any second one.
 
+    Only where there is room: a kubelet refuses what is too much, and a pod refused never ends well.
+
     Args:
         pause: seconds between two bindings, until one gang has its second pod.
     """
     ended = threading.Event()
-    nodes = list(gpus_by_node(kube))
+    have = gpus_by_node(kube)
 
-    def waiting() -> list[str]:
-        found = [
-            p["metadata"]["name"] for p in kube.find(PODS, ns) if not p["spec"].get("nodeName")
-        ]
-        return sorted(found, key=lambda name: int(name.rpartition("-")[2]))
+    def bind_next() -> bool:
+        found = kube.find(PODS, ns)
+        room = Counter(have)
+        for pod in found:
+            if pods.bound(pod):
+                room[pod["spec"]["nodeName"]] -= pods.gpus_of(pod)
+        waiting = [p["metadata"]["name"] for p in found if not p["spec"].get("nodeName")]
+        node, free = room.most_common(1)[0]
+        if not waiting or free < 1:
+            return False
+        name = min(waiting, key=lambda name: int(name.rpartition("-")[2]))
+        with suppress(ApiError):
+            breaking.bind(kube, ns, name, node)
+            return True
+        return False
 
     def run() -> None:
         bound = 0
         # the pause is what is broken here, not a wait for something
         while not ended.wait(pause if bound <= test_atomicity.GANGS + 1 else QUICK):
-            for name in waiting()[:1]:
-                with suppress(ApiError):
-                    breaking.bind(kube, ns, name, nodes[bound % len(nodes)])
-                    bound += 1
+            bound += bind_next()
 
     thread = threading.Thread(target=run, name="dawdling", daemon=True)
     thread.start()
