@@ -263,6 +263,17 @@ def each_pod_once(*, job: str) -> int:
 
 
 @activity
+def same_pods(*, job: str) -> list[str]:
+    """The pods of a job are, by uid, those that it had when this was first asked."""
+    it = session.current()
+    found = it.kube.find(PODS, it.namespace, labels=f"{JOB_LABEL}={job}")
+    now = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in found}
+    before = it.pods.setdefault(job, now)
+    assert now == before, f"pods of {job}: {before}, and later {now}"
+    return sorted(now)
+
+
+@activity
 def nothing_told(job: str) -> bool:
     """No process of a job has told of anything yet: its agents have not met.
 

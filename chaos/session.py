@@ -77,6 +77,7 @@ class Session:
         labels: faults that can be mended by a word of the experiment.
         since: when the last fault was proven, in seconds since 1970; 0: none was yet.
         failed: what the first activity that failed said.
+        pods: job -> its pods' uids by name, when they were first asked for.
     """
 
     handover: Handover
@@ -91,6 +92,7 @@ class Session:
     routes: dict[str, ThroughProxy] = field(default_factory=dict)
     since: float = 0.0
     failed: str = ""
+    pods: dict[str, dict[str, str]] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property

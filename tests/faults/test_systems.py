@@ -20,7 +20,7 @@ from chaos.faults.api import (
 from chaos.faults.control_plane import ApiServerAway, FreezeComponent, KillComponent
 from chaos.faults.failover import FailOver
 from chaos.faults.jobs import ScaleJob, SuspendJob
-from chaos.faults.systems import FreezeSystem, KillSystem, TakeSystemAway, Target
+from chaos.faults.systems import FreezeSystem, KillSystem, RollSystem, TakeSystemAway, Target
 from chaos.injecting import Injector
 from chaos.site import Site
 from clusters.kube import PODS, PYTORCHJOBS, Kube
@@ -58,6 +58,22 @@ def test_frozen(site: Site, inject: Injector, target: Target) -> None:
 @BOTH
 def test_away(site: Site, inject: Injector, target: Target) -> None:
     assert inject(TakeSystemAway(site, target)).evidence == {"pods": "0"}
+
+
+def test_rolled_to_another_version(
+    site: Site, space: str, inject: Injector, operator: Operator
+) -> None:
+    """A job that runs meanwhile keeps its pods."""
+    program_job(site, space, "work", 2)
+    before = {pod["metadata"]["uid"] for pod in site.kube.find(PODS, space)}
+    fault = RollSystem(
+        site, Target.operator(operator), operator="training-operator", scheduler="coscheduling",
+        to="training-operator:1.9.3",
+    )  # fmt: skip
+    evidence = inject(fault).evidence
+    assert evidence["images before"] != evidence["now"]
+    inject.recover(fault)
+    assert {pod["metadata"]["uid"] for pod in site.kube.find(PODS, space)} == before
 
 
 def test_the_leader_of_two_is_killed(site: Site, inject: Injector, operator: Operator) -> None:
