@@ -46,6 +46,13 @@ def line(cell: Record) -> str:
     return f"{cell['scheduler']} {cell['version']}, {cell['limits']}"
 
 
+_SHARED = (
+    f"† Others used more than {ALONE} cores of this machine meanwhile: the rate says how slow"
+    " it can be, and CPU seconds are what can be compared.",
+    "",
+)
+
+
 def markdown(cells: Sequence[Record]) -> str:
     """The tables."""
     parts = [
@@ -56,9 +63,7 @@ def markdown(cells: Sequence[Record]) -> str:
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
         *(_row(cell) for cell in cells),
         "",
-        f"† Others used more than {ALONE} cores of this machine meanwhile: the rate says how slow"
-        " it can be, and CPU seconds are what can be compared.",
-        "",
+        *(_SHARED if any(_others(cell) > ALONE for cell in cells) else ()),
         "CPU seconds from the arrival to the last admission, and what the API server was asked for"
         " most:",
         "",
