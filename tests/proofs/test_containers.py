@@ -1,0 +1,58 @@
+"""Proofs that need containers which really run, and so a real kubelet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from chaos.faults.base import Fault, Proof
+from clusters.kube import PODS, Kube, Object
+from fixtures.plugin.clusters import SystemUnderTest
+from fixtures.plugin.given import Expecting
+from suites.recovery import test_failed_by_node
+from tests.proofs.breaking import meddling
+
+pytestmark = pytest.mark.proof
+
+FINALIZER = "muster.dev/proof"
+#: the pod whose replacement is prevented
+WORKER = "always-worker-0"
+
+
+@contextmanager
+def kept(kube: Kube, ns: str, name: str) -> Iterator[None]:
+    """Somebody's finalizer keeps a pod, once it is there; it is taken away at the end."""
+
+    def keep(found: list[Object]) -> bool:
+        if not any(pod["metadata"]["name"] == name for pod in found):
+            return False
+        kube.patch(PODS, name, {"metadata": {"finalizers": [FINALIZER]}}, ns)
+        return True
+
+    try:
+        with meddling(kube, PODS, ns, keep):
+            yield
+    finally:
+        if kube.get(PODS, name, ns) is not None:
+            kube.patch(PODS, name, {"metadata": {"finalizers": None}}, ns)
+
+
+@pytest.mark.proves(
+    "R03",
+    by="somebody's finalizer keeps a pod that its kubelet failed",
+    shows="Always: its worker is not replaced: ",
+)
+@pytest.mark.parametrize("kind", test_failed_by_node.KINDS)
+def test_a_pod_that_cannot_go(
+    system: SystemUnderTest,
+    ns: str,
+    expect: Expecting,
+    inject: Callable[[Fault], Proof],
+    kind: str,
+) -> None:
+    with kept(system.cluster.kube, ns, WORKER):
+        test_failed_by_node.test_a_pod_failed_by_its_kubelet_is_replaced(
+            system, ns, expect, inject, kind
+        )
