@@ -14,63 +14,30 @@ not installed as a Deployment but started as a process of this host::
 
 A process has a folder of its own in the cluster's folder, with its log and what it is started
 with; it outlives this process, is started again when it ends (as a kubelet would do), and ends
-with its cluster. It is found again by its pid and by a variable in its environment that names the
-cluster's folder, never by its name: a pid alone may belong to somebody else by now.
+with its cluster. How it is found again: :mod:`clusters.belonging`.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import random
 import shutil
-import signal
-import socket
 import ssl
-import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from clusters import cache, ledger
+from clusters import belonging, keeping, ledger, ports
 from clusters.cluster import Capability, Cluster
 from clusters.errors import ProcessError
-from clusters.processes import start_of
 
-#: variable of every local process: the folder of the cluster that it belongs to
-TAG = "MUSTER_CLUSTER_FOLDER"
 #: seconds from a start to ready; measured: 0.2 to 4 on 2 busy cores
 READY_DEADLINE = 60.0
 #: starts without ever being ready after which nobody waits any longer
 HOPELESS = 4
-#: below the ports that the kernel gives to outgoing connections
-_PORTS = range(20000, 32000)
 _LOOK = 0.05
-
-#: starts the program again and again. Its first start is at once; the pause grows to 5 s while it
-#: lives for less than 10 s, as the kubelet's does to 300: a loop of crashes must not eat a core
-_KEEPER = """
-state=$1 once=$2
-shift 2
-count=0 pause=0
-while :; do
-  begun=$(date +%s)
-  "$@" &
-  child=$!
-  echo "$child $count" >"$state.new" && mv "$state.new" "$state"
-  wait "$child"
-  code=$?
-  [ -z "$once" ] || { echo "--- ended with code $code ---"; exit "$code"; }
-  count=$((count + 1))
-  echo "--- ended with code $code, start $count follows in $pause s ---"
-  sleep "$pause"
-  [ $(($(date +%s) - begun)) -lt 10 ] || pause=0
-  [ "$pause" -ge 5 ] || pause=$((pause + 1))
-done
-"""
 
 
 @dataclass(frozen=True)
@@ -151,19 +118,7 @@ class LocalProcesses:
 
     def port(self) -> int:
         """A port of 127.0.0.1 that no cluster has, kept for this one as long as it is there."""
-        with cache.lock("ports"):
-            taken = {
-                int(line)
-                for file in self._folder.parent.glob("*/ports")
-                for line in file.read_text().split()
-            }
-            for _ in range(1000):
-                port = random.SystemRandom().choice(_PORTS)
-                if port not in taken and _free(port):
-                    with (self._folder / "ports").open("a") as file:
-                        file.write(f"{port}\n")
-                    return port
-        raise ProcessError(f"no port from {_PORTS.start} to {_PORTS.stop - 1} was found free")
+        return ports.take(self._folder)
 
     # running -------------------------------------------------------------------------------
 
@@ -184,20 +139,14 @@ class LocalProcesses:
         folder = own.parent
         if shutil.which(process.argv[0]) is None:
             raise ProcessError(f"{process.name}: {process.argv[0]} is not a program")
-        once = "" if process.restarts else "once"
         # before it runs: whoever finds this one killed finds what was started
         (folder / "process.json").write_text(json.dumps(asdict(process), indent=1))
         for file in map(Path, process.leaves):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.touch()
-        with (folder / "log").open("ab") as log:
-            keeper = subprocess.Popen(
-                ["/bin/sh", "-c", _KEEPER, "keeper", str(folder / "pid"), once, *process.argv],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=own,
-                env={**os.environ, **process.env, TAG: str(self._folder)}, start_new_session=True,
-            )  # fmt: skip
-        _children.append(keeper)
-        (folder / "keeper").write_text(f"{keeper.pid} {start_of(keeper.pid) or 0}")
+        keeping.start(
+            self._folder, folder, process.argv, env=process.env, cwd=own, restarts=process.restarts
+        )
 
     def wait_ready(self, name: str, *, deadline: float = READY_DEADLINE) -> None:
         """Wait until it is ready. Raises ProcessError, with the end of its log."""
@@ -211,7 +160,7 @@ class LocalProcesses:
                 seen = "" if state.process.ready is None else _asked(state.process.ready)
                 if not seen:
                     return
-            elif not self._kept(name):
+            elif keeping.keeper(self._folder / "processes" / name) is None:
                 self._fail(name, "it ended")
             if state.restarts >= HOPELESS:
                 self._fail(name, f"it ended {state.restarts} times")
@@ -221,16 +170,8 @@ class LocalProcesses:
     def stop(self, *names: str) -> None:
         """Kill processes, without notice; no error for those that do not run."""
         for name in names:
-            folder = self._folder / "processes" / name
-            keeper = _numbers(folder / "keeper")
-            if len(keeper) == 2 and start_of(keeper[0]) == keeper[1]:
-                _kill(keeper[0], group=True)  # with what it keeps: it leads their group
-            state = self.state(name)
-            if state is not None and state.pid is not None:
-                _kill(state.pid)
-            for file in ("keeper", "pid"):
-                (folder / file).unlink(missing_ok=True)
-            if state is not None:
+            keeping.stop(self._folder, self._folder / "processes" / name)
+            if (state := self.state(name)) is not None:
                 self._tidy(state.process)
 
     def restart(self, *names: str, deadline: float = READY_DEADLINE) -> None:
@@ -257,11 +198,11 @@ class LocalProcesses:
         """Kill every process of the cluster, whatever is written down about it."""
         self.stop(*self.names())
         for _ in range(3):  # what was just being started may show only now
-            left = list(_tagged(self._folder))
+            left = belonging.alive(self._folder)
             if not left:
                 return
             for pid in left:
-                _kill(pid)
+                belonging.kill(pid)
 
     # looking -------------------------------------------------------------------------------
 
@@ -284,8 +225,7 @@ class LocalProcesses:
             return None
         tuples = {key: tuple(data[key]) for key in ("argv", "leaves")}
         process = LocalProcess(**{**data, **tuples})
-        pid, restarts = [*_numbers(folder / "pid"), 0, 0][:2]
-        return State(process, pid if pid and _belongs(pid, self._folder) else None, restarts)
+        return State(process, *keeping.program(self._folder, folder))
 
     def runs(self, name: str, key: str) -> bool:
         """Whether it runs, and is what *key* stands for."""
@@ -317,69 +257,12 @@ class LocalProcesses:
                 except OSError:  # it holds something else, or is not ours to remove
                     break
 
-    def _kept(self, name: str) -> bool:
-        keeper = _numbers(self._folder / "processes" / name / "keeper")
-        return len(keeper) == 2 and start_of(keeper[0]) == keeper[1]
-
     def _fail(self, name: str, why: str) -> None:
         raise ProcessError(
             f"{name} is not ready: {why}",
             output=self.log(name)[-6000:],
             hint=f"its log: {self.log_file(name)}",
         )
-
-
-#: keepers that this process started, held so that they can be reaped
-_children: list[subprocess.Popen[bytes]] = []
-
-
-def alive(folder: Path) -> list[int]:
-    """Pids of all processes that belong to the cluster in *folder*."""
-    return list(_tagged(folder))
-
-
-def _tagged(folder: Path) -> Iterator[int]:
-    for path in Path("/proc").glob("[0-9]*"):
-        if _belongs(int(path.name), folder):
-            yield int(path.name)
-
-
-def _belongs(pid: int, folder: Path) -> bool:
-    """Whether a process runs that was started for the cluster in *folder*."""
-    if start_of(pid) is None:
-        return False
-    try:
-        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:  # somebody else's, or it ended
-        return False
-    return f"{TAG}={folder}".encode() in variables
-
-
-def _kill(pid: int, *, group: bool = False) -> None:
-    try:
-        (os.killpg if group else os.kill)(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return
-    _children[:] = [child for child in _children if child.poll() is None]
-    end = time.monotonic() + 5
-    while start_of(pid) is not None and time.monotonic() < end:
-        time.sleep(0.01)
-
-
-def _numbers(file: Path) -> list[int]:
-    try:
-        return [int(word) for word in file.read_text().split()]
-    except (OSError, ValueError):
-        return []
-
-
-def _free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 def _asked(url: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clusters import ledger, local
+from clusters import belonging, ledger
 from clusters.errors import ProcessError
 from clusters.kube import until_true
 from clusters.local import LocalProcess, LocalProcesses
@@ -29,7 +29,7 @@ def processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local
     found = LocalProcesses(folder)
     yield found
     found.stop_all()
-    assert local.alive(folder) == []
+    assert belonging.alive(folder) == []
 
 
 def pid_of(processes: LocalProcesses, name: str) -> int:
@@ -92,11 +92,11 @@ def test_children_of_a_process_end_with_its_cluster(processes: LocalProcesses) -
     script = "setsid sleep 601 & exec sleep 602"
     processes.start(LocalProcess("parent", ("/bin/sh", "-c", script)))
     folder = ledger.folder("some")
-    until_true(lambda: len(local.alive(folder)) >= 3, deadline=5, why="all of them", every=0.05)
+    until_true(lambda: len(belonging.alive(folder)) >= 3, deadline=5, why="all of them", every=0.05)
     for name in ("process.json", "pid", "keeper"):
         (processes.folder("parent").parent / name).unlink()
     processes.stop_all()
-    assert local.alive(folder) == []
+    assert belonging.alive(folder) == []
 
 
 def test_a_pid_that_became_somebody_elses_is_let_be(processes: LocalProcesses) -> None:

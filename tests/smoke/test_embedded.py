@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from clusters import fakegpus, ledger, local
+from clusters import belonging, fakegpus, ledger, local
 from clusters.cluster import Capability, Cluster, ClusterSpec
 from clusters.kube import (
     NAMESPACES,
@@ -54,11 +54,11 @@ def cluster() -> Iterator[Cluster]:
         made = EMBEDDED.create(spec)
         SCHEDULER.install(made)
         OPERATOR.install(made, SCHEDULER)
-        assert len(local.alive(folder)) >= 8
+        assert len(belonging.alive(folder)) >= 8
         yield made
     finally:
         EMBEDDED.delete(name)
-    assert local.alive(folder) == []
+    assert belonging.alive(folder) == []
     assert not folder.exists()
     assert name not in EMBEDDED.names()
 
@@ -213,13 +213,13 @@ def test_what_a_killed_process_left_is_swept(cluster: Cluster) -> None:
     with subprocess.Popen(arguments, stderr=subprocess.DEVNULL) as maker:
         try:
             until_true(
-                lambda: len(local.alive(folder)) > 3, deadline=SOON, why="it began", every=0.05
+                lambda: len(belonging.alive(folder)) > 3, deadline=SOON, why="it began", every=0.05
             )
         finally:
             maker.send_signal(signal.SIGKILL)
     assert EMBEDDED.left_over() == [name]
-    assert local.alive(folder) != []
+    assert belonging.alive(folder) != []
     making.sweep()
-    assert local.alive(folder) == []
+    assert belonging.alive(folder) == []
     assert not folder.exists()
     assert local.of(cluster).ended() == []

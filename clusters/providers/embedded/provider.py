@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import yaml
 
-from clusters import cache, doctor, fakegpus, ledger, local, parts
+from clusters import belonging, cache, doctor, fakegpus, ledger, local, parts
 from clusters.cluster import Capability, Cluster, ClusterSpec, no_such_cluster
 from clusters.doctor import Needs
 from clusters.errors import ClusterError, WrongName
@@ -193,7 +193,7 @@ def sweep() -> None:
 def _remove(name: str) -> None:
     folder = ledger.folder(name)
     LocalProcesses(folder).stop_all()
-    if left := local.alive(folder):
+    if left := belonging.alive(folder):
         raise ClusterError(
             f"processes of cluster {name} do not end: {', '.join(map(str, left))}",
             hint=f"kill -9 {' '.join(map(str, left))}, then python -m clusters down {name}",
