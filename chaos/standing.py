@@ -79,7 +79,7 @@ def standing(asked: Asked, title: str) -> Iterator[tuple[Handover, Recorder]]:
     operator = registry.operator(asked.operator)
     scheduler = registry.scheduler(asked.scheduler)
     words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-")
-    folder = asked.folder / f"chaos-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    folder = asked.folder / f"chaos-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
     folder = folder.resolve()
     with cache.lock("host"):  # nobody else's tests run while we break things
         folder.mkdir(parents=True)
