@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import partial
 
 from clusters import cache, deviceplugin, doctor, engine, fakegpus, ledger, parts, podnetwork
@@ -18,7 +17,7 @@ from clusters.providers import containers, kindcommand, kindconfig, kindnodes, m
 from clusters.providers.containers import PREFIX
 from clusters.providers.embedded import provider as embedded
 from clusters.topology import GpuMode
-from oracles.errors import HarnessError, UsageError
+from oracles.errors import UsageError
 
 #: half a gigabyte each; more than anybody should start by mistake
 MOST_NODES = 20
@@ -75,7 +74,7 @@ class KindProvider:
                     detail("DNS")
                     kindnodes.wait_dns(docker, cluster)
             except BaseException:
-                self._give_up(docker, spec)
+                made.give_up(spec, self._remove)
                 raise
             ledger.update(spec.name, ready=True)
         return cluster
@@ -106,14 +105,14 @@ class KindProvider:
     def nodes(self) -> dict[str, tuple[bool, ...]]:
         """Of each of our clusters that has containers: whether each node's runs."""
         docker = engine.find()
-        made = containers.clusters(docker) if docker is not None else {}
-        return {name: found.running for name, found in made.items() if found.mine}
+        there = containers.clusters(docker) if docker is not None else {}
+        return {name: found.running for name, found in there.items() if found.mine}
 
     def strangers(self) -> list[str]:
         """Names of clusters of this tool that were made with another cache folder."""
         docker = engine.find()
-        made = containers.clusters(docker) if docker is not None else {}
-        return sorted(name for name, found in made.items() if not found.mine)
+        there = containers.clusters(docker) if docker is not None else {}
+        return sorted(name for name, found in there.items() if not found.mine)
 
     def left_over(self) -> list[str]:
         """Names of the clusters that nobody alive wants: their run was killed."""
@@ -198,16 +197,6 @@ class KindProvider:
 
     # -----------------------------------------------------------------------------------------
 
-    def _give_up(self, docker: Engine, spec: ClusterSpec) -> None:
-        folder = ledger.folder(spec.name)
-        if spec.keep:
-            ledger.update(spec.name, keep=True)
-            say(f"cluster {spec.name} stays as it is; its folder is {folder}")
-            return
-        say(f"removing what there is of cluster {spec.name}")
-        with suppress(HarnessError):  # the reason for giving up is the one to be told
-            self._remove(spec.name)
-
     def _remove(self, name: str) -> None:
         docker = engine.revived()
         if docker is not None:
@@ -248,7 +237,4 @@ def _refuse_taken(docker: Engine, name: str) -> None:
             hint="use another name",
         )
     if name in there or ledger.read(name) is not None:
-        raise WrongName(
-            f"a cluster named {name!r} is there already",
-            hint=f"python -m clusters down {name}, or use another name",
-        )
+        raise made.taken(name)

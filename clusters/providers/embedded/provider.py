@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 import yaml
@@ -11,7 +11,7 @@ import yaml
 from clusters import belonging, cache, doctor, fakegpus, ledger, local, parts
 from clusters.cluster import Capability, Cluster, ClusterSpec, no_such_cluster
 from clusters.doctor import Needs
-from clusters.errors import ClusterError, WrongName
+from clusters.errors import ClusterError
 from clusters.local import LocalProcesses
 from clusters.parts import pins, plan
 from clusters.progress import say, step
@@ -19,7 +19,7 @@ from clusters.providers import made
 from clusters.providers.embedded import nodes
 from clusters.providers.embedded.controlplane import ControlPlane
 from clusters.topology import GpuMode, Node, Topology
-from oracles.errors import HarnessError, NotApplicable, UsageError
+from oracles.errors import NotApplicable, UsageError
 
 NAME = "embedded"
 PREFIX = "muster-"
@@ -82,7 +82,8 @@ class EmbeddedProvider:
                     plane.wait_ready()
                     nodes.wait_ready(cluster.kube, expected)
             except BaseException:
-                self._give_up(spec)
+                kept = _keep_logs(spec.name)  # the cluster's folder goes
+                made.give_up(spec, _remove, note=f"; the logs are in {kept}")
                 raise
             ledger.update(spec.name, ready=True)
         return cluster
@@ -146,20 +147,6 @@ class EmbeddedProvider:
     def _cannot(self, what: Capability) -> NoReturn:
         raise NotApplicable(f"provider {self.name} cannot {what.value}")
 
-    def _give_up(self, spec: ClusterSpec) -> None:
-        kept = cache.root() / "logs" / f"embedded-{spec.name}.log"  # the cluster's folder goes
-        kept.parent.mkdir(exist_ok=True)
-        processes = LocalProcesses(ledger.folder(spec.name))
-        texts = [f"==> {name}\n{processes.log(name)}" for name in processes.names()]
-        kept.write_text("\n".join(texts))
-        if spec.keep:
-            ledger.update(spec.name, keep=True)
-            say(f"cluster {spec.name} stays as it is; its folder is {ledger.folder(spec.name)}")
-            return
-        say(f"removing what there is of cluster {spec.name}; the logs are in {kept}")
-        with suppress(HarnessError):  # the reason for giving up is the one to be told
-            _remove(spec.name)
-
     def _cluster(self, name: str) -> Cluster:
         folder = ledger.folder(name)
         entry, topology = made.restore(name)
@@ -190,6 +177,15 @@ def sweep() -> None:
                 _remove(name)
 
 
+def _keep_logs(name: str) -> Path:
+    """The file into which its processes' logs were copied."""
+    kept = cache.root() / "logs" / f"embedded-{name}.log"
+    kept.parent.mkdir(exist_ok=True)
+    processes = LocalProcesses(ledger.folder(name))
+    kept.write_text("\n".join(f"==> {it}\n{processes.log(it)}" for it in processes.names()))
+    return kept
+
+
 def _remove(name: str) -> None:
     folder = ledger.folder(name)
     LocalProcesses(folder).stop_all()
@@ -207,7 +203,4 @@ def _plane(name: str, kubernetes: str, topology: Topology) -> ControlPlane:
 
 def _refuse_taken(name: str) -> None:
     if ledger.read(name) is not None:
-        raise WrongName(
-            f"a cluster named {name!r} is there already",
-            hint=f"python -m clusters down {name}, or use another name",
-        )
+        raise made.taken(name)
