@@ -92,8 +92,8 @@ def _watched(
     for key, value in now.items():
         if before.get(key) != value:
             yield _change(event, _word(key, value), before=before.get(key, ""))
-    for key in before.keys() - now.keys():
-        yield _change(event, f"no {key}", before=before[key])
+    for key in (key for key in before if key not in now):
+        yield _change(event, _over(key), before=before[key])
 
 
 def _change(event: Event, what: str, *, before: str = "", kind: str = "") -> Change:
@@ -111,6 +111,13 @@ def _change(event: Event, what: str, *, before: str = "", kind: str = "") -> Cha
 
 def _word(key: str, value: str) -> str:
     return f"{key} {value}".strip()
+
+
+def _over(key: str) -> str:
+    """That it is so no more. Names that end with a colon are sentences, others are things."""
+    if key == "cordoned":
+        return "uncordoned"
+    return f"{key} over" if key.endswith(":") else f"no {key}"
 
 
 def _old(event: Event, started: float) -> bool:
@@ -195,7 +202,7 @@ def _pod(item: Object, facts: dict[str, str]) -> None:
             facts[f"restarts of {name}"] = str(container["restartCount"])
         state = container.get("state") or {}
         if (ended := state.get("terminated")) is not None:
-            facts[f"{name} ended"] = f"{ended.get('exitCode')} {ended.get('reason', '')}".strip()
+            facts[f"{name} ended:"] = f"{ended.get('exitCode')} {ended.get('reason', '')}".strip()
         elif (waiting := state.get("waiting")) is not None:
             facts[f"{name} waits:"] = str(waiting.get("reason", ""))
 

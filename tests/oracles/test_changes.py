@@ -67,6 +67,33 @@ def test_nodes() -> None:
     ]
 
 
+def test_what_is_so_no_more() -> None:
+    h = History()
+    node = h.node("n")
+    node.change(spec={"unschedulable": True})
+    node.change(spec={"unschedulable": False})
+    pod = h.pod("p", "ns")
+    unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    pod.change(status={"conditions": [unscheduled]})
+    pod.change(status={"conditions": []})
+    crashed = {"terminated": {"exitCode": 1, "reason": "Error"}}
+    for state in (crashed, {"waiting": {"reason": "CrashLoopBackOff"}}, {"running": {}}):
+        pod.change(status={"containerStatuses": [{"name": "main", "state": state}]})
+    found = told(h)
+    assert [line for line in found if "cordoned" in line] == [
+        "Node n: cordoned",
+        "Node n: uncordoned",
+    ]
+    assert [line for line in found if line.startswith("Pod")][2:] == [
+        "Pod ns/p: not scheduled: Unschedulable",
+        "Pod ns/p: not scheduled: over (was Unschedulable)",
+        "Pod ns/p: main ended: 1 Error",
+        "Pod ns/p: main waits: CrashLoopBackOff",
+        "Pod ns/p: main ended: over (was 1 Error)",
+        "Pod ns/p: main waits: over (was CrashLoopBackOff)",
+    ]
+
+
 def test_what_was_there_before() -> None:
     h = History()
     h.t = -100
