@@ -17,6 +17,7 @@ from chaos.faults.api import ApiTrouble
 from clusters.errors import Expired, Unreachable, WaitTimeout
 from clusters.kube import PODS, Object, conditions
 from clusters.progress import say
+from clusters.resources import is_bound
 from fixtures import workloads
 from fixtures.workloads import SAMPLES
 from oracles import progress, samples
@@ -26,7 +27,6 @@ from oracles.progress import ProgressLine
 #: seconds between two looks at what has no watch: progress files, the insides of nodes
 LOOK = 0.25
 JOB_LABEL = "training.kubeflow.org/job-name"
-TERMINAL = ("Succeeded", "Failed")
 
 
 # for hypotheses ----------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def pods_bound(
     it = session.current()
 
     def all_bound(pods: list[Object]) -> int | None:
-        held = [p for p in pods if _bound(p)]
+        held = [p for p in pods if is_bound(p)]
         fits = len(held) == count and len(pods) == count if exact else len(held) >= count
         return len(held) if fits else None
 
@@ -333,13 +333,9 @@ def volume_has_room(pod: str, path: str, *, container: str = "main") -> bool:
 # helpers -----------------------------------------------------------------------------------
 
 
-def _bound(pod: Object) -> bool:
-    return bool(pod["spec"].get("nodeName")) and pod["status"].get("phase") not in TERMINAL
-
-
 def _none_bound(pods: list[Object]) -> None:
     for pod in pods:
-        assert not _bound(pod), (
+        assert not is_bound(pod), (
             f"pod {pod['metadata']['name']} is bound to {pod['spec']['nodeName']}"
         )
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from oracles.relations import TERMINAL
+
 Object = dict[str, Any]
 
 
@@ -40,6 +42,11 @@ TFJOBS = Resource("kubeflow.org/v1", "tfjobs", "TFJob")
 def conditions(item: Object) -> dict[str, str]:
     """Condition type -> status (``True``, ``False``, ``Unknown``) of any object."""
     return {c["type"]: c["status"] for c in item.get("status", {}).get("conditions") or []}
+
+
+def is_bound(pod: Object) -> bool:
+    """Whether a pod has a node and still holds its place there."""
+    return bool(pod["spec"].get("nodeName")) and pod["status"].get("phase") not in TERMINAL
 
 
 def epoch(timestamp: str) -> float:

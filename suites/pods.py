@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from clusters.errors import Expired, Unreachable
 from clusters.kube import PODS, Kube, Object, epoch
 from clusters.refusals import Refusal, refusal
+from clusters.resources import is_bound
 from clusters.topology import GPU
 from clusters.waiting import describe
 from fixtures.workloads import gang_pods
 from oracles.errors import HarnessError, InvariantViolation
+from oracles.relations import TERMINAL
 
 #: seconds within which pods that have room are bound; a gang was measured at 1-4 on 2 cores
 ADMISSION = 60.0
@@ -19,13 +21,6 @@ ADMISSION = 60.0
 HOLD = 20.0
 #: seconds until a kubelet has looked at a pod that was put on its node, and started it if it can
 LOOKED_AT = 30.0
-#: phases in which a pod no longer holds what it asked for
-TERMINAL = ("Succeeded", "Failed")
-
-
-def bound(pod: Object) -> bool:
-    """Whether the pod has a node and still holds its place there."""
-    return bool(pod["spec"].get("nodeName")) and pod["status"].get("phase") not in TERMINAL
 
 
 def active(pods: Sequence[Object]) -> list[Object]:
@@ -53,7 +48,7 @@ def wait_bound(
     """Wait until exactly *count* pods exist and all are bound; returns them."""
 
     def all_bound(pods: list[Object]) -> list[Object] | None:
-        return pods if len(pods) == count and all(map(bound, pods)) else None
+        return pods if len(pods) == count and all(map(is_bound, pods)) else None
 
     return kube.wait(
         PODS, all_bound, namespace=namespace, labels=labels, deadline=deadline,
@@ -103,7 +98,7 @@ def hold_unbound(
 
     def check(pods: Mapping[str, Object], after: float) -> None:
         for pod in pods.values():
-            if bound(pod):
+            if is_bound(pod):
                 raise InvariantViolation(
                     f"pod {pod['metadata']['name']} was bound to {pod['spec']['nodeName']}"
                     f" {after:.1f} s into a time in which no pod of its gang may be bound"

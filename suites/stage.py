@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from clusters import fakegpus
 from clusters.cluster import Cluster
 from clusters.kube import NODES, PODS, Kube, Object, Resource
+from clusters.resources import is_bound
 from fixtures.plugin.clusters import LABEL_RUN, SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.systems.protocols import GangScheduler, GroupState
@@ -236,7 +237,7 @@ class Stage:
         counts = dict.fromkeys(self.gangs, 0)
         for pod in found:
             name = pod["metadata"]["labels"].get("app")
-            if name in counts and pods.bound(pod):
+            if name in counts and is_bound(pod):
                 counts[name] += 1
         return counts
 
@@ -285,7 +286,7 @@ class Stage:
             bound = {
                 pod["metadata"]["name"]: pod["metadata"]["uid"]
                 for pod in found.values()
-                if pod["metadata"]["labels"].get("app") in wanted and pods.bound(pod)
+                if pod["metadata"]["labels"].get("app") in wanted and is_bound(pod)
             }
             if not first:
                 first.update(bound)

@@ -16,6 +16,7 @@ from typing import Protocol
 import pytest
 
 from clusters.kube import PODS, Object
+from clusters.resources import is_bound
 from fixtures.plugin.given import Expecting
 from suites import pods
 from suites.promises import Promise
@@ -178,7 +179,7 @@ class Replace:
         stage.kept = {
             pod["metadata"]["name"]: pod["metadata"]["uid"]
             for pod in stage.kube.find(PODS, stage.ns)
-            if pods.bound(pod) and pod["metadata"]["name"] not in names
+            if is_bound(pod) and pod["metadata"]["name"] not in names
         }
         for name in names:
             stage.kube.delete(PODS, name, stage.ns, grace=0)
@@ -267,7 +268,7 @@ class Untouched:
         now = {
             pod["metadata"]["name"]: pod["metadata"]["uid"]
             for pod in stage.kube.find(PODS, stage.ns)
-            if pods.bound(pod)
+            if is_bound(pod)
         }
         lost = sorted(name for name, uid in stage.kept.items() if now.get(name) != uid)
         assert stage.kept, "nothing was bound beside the pod that was lost"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from clusters.kube import PODS, PYTORCHJOBS, conditions
+from clusters.resources import is_bound
 from suites import pods
 from suites.elastic import trainer
 from suites.elastic.stage import GOES_ON, Stage
@@ -30,7 +31,7 @@ def test_it_starts_at_its_minimum_and_grows_to_its_maximum(
     with stage.expect("the minimum of workers trains"):
         training.wait_steps(5, world=LOW, deadline=trainer.STARTED)
     first = stage.agents()
-    waiting = [pod for pod in stage.pods() if not pods.bound(pod)]
+    waiting = [pod for pod in stage.pods() if not is_bound(pod)]
     assert len(waiting) == HIGH - LOW, f"no room was left, but only {pods.names(waiting)} wait"
 
     for name in blockers:

@@ -11,6 +11,7 @@ import pytest
 from chaos.faults.pod import DeletePod
 from clusters.errors import WaitTimeout
 from clusters.kube import PODS, PYTORCHJOBS, TFJOBS, Object, Resource, conditions
+from clusters.resources import is_bound
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.workloads import Program, elastic_program_job, pytorchjob, tfjob
@@ -134,7 +135,7 @@ def test_a_lost_pod_comes_back_alone(
     def replaced(found: list[Object]) -> list[Object] | None:
         uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in found}
         back = uids.get(victim) not in (None, before[victim])
-        return found if back and len(found) == 4 and all(map(pods.bound, found)) else None
+        return found if back and len(found) == 4 and all(map(is_bound, found)) else None
 
     with expect("the lost pod is made again and bound"):
         try:

@@ -12,9 +12,9 @@ from chaos.faults.systems import KillSystem, Target
 from chaos.injecting import Injector
 from chaos.site import Site
 from clusters.kube import Object
+from clusters.resources import is_bound
 from fixtures.plugin.given import Measuring
 from oracles.errors import NotApplicable
-from suites import pods
 from suites.routes import through_proxy
 from suites.stage import Stage, gang
 from suites.steps import SHORT
@@ -62,7 +62,7 @@ def test_a_scheduler_killed_while_it_binds_leaves_no_partial_gang(
     bindings.drop_held()
 
     def whole(found: list[Object]) -> bool:
-        return sum(map(pods.bound, found)) == MEMBERS
+        return sum(map(is_bound, found)) == MEMBERS
 
     stage.wait("the next scheduler binds the whole gang", whole, deadline=COMPLETED)
     measure("bound after the scheduler was killed", time.time() - killed.t, "s")

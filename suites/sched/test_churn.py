@@ -12,7 +12,9 @@ import pytest
 
 from clusters.errors import Expired, Unreachable
 from clusters.kube import PODS, Kube, Object
+from clusters.resources import is_bound
 from oracles.errors import HarnessError, InvariantViolation
+from oracles.relations import TERMINAL
 from suites import pods
 from suites.stage import Gang, Stage, gpus_by_node
 
@@ -41,7 +43,7 @@ def test_a_node_never_has_more_gpus_bound_than_it_has(
     count = sum(map(len, shapes))
 
     def ended(found: list[Object]) -> bool:
-        return len([p for p in found if p["status"].get("phase") in pods.TERMINAL]) == count
+        return len([p for p in found if p["status"].get("phase") in TERMINAL]) == count
 
     with watching(stage.kube) as (running, events):
         for name in order:
@@ -95,13 +97,13 @@ def most_bound(running: list[Object], events: list[Object], have: dict[str, int]
     Raises:
         InvariantViolation: more were than it has.
     """
-    held = {p["metadata"]["uid"]: p for p in running if pods.bound(p)}
+    held = {p["metadata"]["uid"]: p for p in running if is_bound(p)}
     most: Counter[str] = Counter()
     for event in events:
         pod = event["object"]
         if event["type"] == "BOOKMARK":
             continue
-        if event["type"] == "DELETED" or not pods.bound(pod):
+        if event["type"] == "DELETED" or not is_bound(pod):
             held.pop(pod["metadata"]["uid"], None)
             continue
         held[pod["metadata"]["uid"]] = pod

@@ -17,6 +17,7 @@ from chaos.site import Site
 from clusters import fakegpus
 from clusters.cluster import Capability
 from clusters.kube import PODS, Object
+from clusters.resources import is_bound
 from clusters.topology import GPU
 from fixtures.plugin.given import Expecting
 from fixtures.workloads import quick_pods
@@ -67,7 +68,7 @@ def test_a_pod_bound_on_an_old_view_gets_no_gpu_that_is_gone(stage: Stage) -> No
         fakegpus.change(cluster, node, 0)
         kube.create(pod, namespace=stage.ns)
         seen = _decided(stage, pod["metadata"]["name"])
-        if pods.bound(seen) and seen["status"]["phase"] == "Running":
+        if is_bound(seen) and seen["status"]["phase"] == "Running":
             pass  # the pod was faster than the news of its node's own plugin
         elif seen["spec"].get("nodeName"):
             refused = pods.wait_refused(stage.kube, stage.ns, pod["metadata"]["name"])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from clusters.kube import NODES, PODS, TFJOBS, Kube, Object
+from clusters.resources import is_bound
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
 from fixtures.workloads import quick_pods, tfjob
@@ -86,7 +87,7 @@ def test_the_default_scheduler_places_a_part_and_a_gang_scheduler_none(
     workers = jobs.of("parts", "worker")
 
     def six_bound(found: list[dict[str, object]]) -> bool | None:
-        return True if len(found) == 7 and sum(map(pods.bound, found)) == 6 else None
+        return True if len(found) == 7 and sum(map(is_bound, found)) == 6 else None
 
     with expect("the default scheduler binds the PS and 6 of 7 workers"):
         pods.wait_bound(kube, bare_ns, 1, labels=jobs.of("parts", "ps"), deadline=ADMISSION)
@@ -94,7 +95,7 @@ def test_the_default_scheduler_places_a_part_and_a_gang_scheduler_none(
             PODS, six_bound, namespace=bare_ns, labels=workers, deadline=ADMISSION,
             why="6 of 7 bound",
         )  # fmt: skip
-    left = [p for p in kube.find(PODS, bare_ns, labels=workers) if not pods.bound(p)]
+    left = [p for p in kube.find(PODS, bare_ns, labels=workers) if not is_bound(p)]
     assert len(left) == 1
     index = left[0]["metadata"]["labels"][jobs.INDEX_LABEL]
     pods.hold_unbound(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from clusters.kube import PODS, Object
+from clusters.resources import is_bound
 from clusters.topology import GPU
 from fixtures.workloads import tfjob
 from suites import jobs, pods, promises
@@ -96,9 +97,9 @@ def test_the_important_pods_of_a_job_come_first(stage: Stage, gpus: Callable[[in
 
     def two(found: list[Object]) -> bool:
         own = [p for p in found if p["metadata"]["labels"].get(jobs.JOB_LABEL) == "roles"]
-        return len(own) == 6 and sum(map(pods.bound, own)) == 2
+        return len(own) == 6 and sum(map(is_bound, own)) == 2
 
     stage.wait("two of the six pods are bound", two)
-    bound = [p for p in stage.kube.find(PODS, stage.ns, labels=members) if pods.bound(p)]
+    bound = [p for p in stage.kube.find(PODS, stage.ns, labels=members) if is_bound(p)]
     roles = sorted(p["metadata"]["labels"][jobs.ROLE_LABEL] for p in bound)
     assert roles == ["ps", "ps"], f"bound first: {pods.names(bound)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clusters.kube import PODS
+from clusters.resources import is_bound
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.workloads import Program, gang_pods, pytorchjob
 from suites import pods
@@ -25,7 +26,7 @@ def test_part_of_a_gang_is_bound(system: SystemUnderTest, ns: str) -> None:
     breaking.bind(kube, ns, "gang-0", node)
     breaking.hold(
         kube, PODS, ns, breaking.grace(system, "gang_partial") + breaking.OVER,
-        lambda found: sum(map(pods.bound, found)) == 1, "one of a gang of three is bound",
+        lambda found: sum(map(is_bound, found)) == 1, "one of a gang of three is bound",
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from clusters.kube import PODS, Object
+from clusters.resources import is_bound
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.systems.protocols import GangScheduler
@@ -55,7 +56,7 @@ class Evicting(Instead):
         """Takes it when the pod is made."""
         super().join(pod, group, members)
         found = self._kube.find(PODS, self._ns, labels="app=a")
-        bound = [p["metadata"]["name"] for p in found if pods.bound(p)]
+        bound = [p["metadata"]["name"] for p in found if is_bound(p)]
         if bound:
             self._kube.delete(PODS, max(bound), self._ns, grace=0)
 

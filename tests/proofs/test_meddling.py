@@ -13,6 +13,7 @@ import pytest
 
 from chaos.injecting import Injector
 from clusters.kube import PODS, PYTORCHJOBS, SERVICES, TFJOBS, Kube, Object
+from clusters.resources import is_bound
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.plugin.options import Combination
@@ -218,7 +219,7 @@ def test_a_gang_is_taken_apart(
     kube = system.cluster.kube
 
     def delete(found: list[Object]) -> bool:
-        bound = pods.names(list(filter(pods.bound, found)))
+        bound = pods.names(list(filter(is_bound, found)))
         if len(bound) < test_killed_scheduler.MEMBERS:
             return False
         kube.delete(PODS, min(bound), ns, grace=0)
@@ -249,7 +250,7 @@ def test_the_room_of_a_gang_is_taken(
     kube = system.cluster.kube
 
     def take(found: list[Object]) -> bool:
-        bound = [pod for pod in found if pods.bound(pod)]
+        bound = [pod for pod in found if is_bound(pod)]
         if not bound:
             return False
         for node, count in gpus_by_node(kube).items():

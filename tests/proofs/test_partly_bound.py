@@ -18,6 +18,7 @@ from chaos.site import Site
 from clusters.cluster import Capability
 from clusters.errors import ApiError
 from clusters.kube import PODS, Kube, Object
+from clusters.resources import is_bound
 from fixtures.plugin.clusters import SystemUnderTest
 from oracles.errors import NotApplicable
 from suites import pods
@@ -39,7 +40,7 @@ def stays(system: SystemUnderTest, ns: str, bound: int, what: str) -> None:
     kube, labels = system.cluster.kube, "app=a"
 
     def so(found: list[Object]) -> bool:
-        return sum(map(pods.bound, found)) == bound
+        return sum(map(is_bound, found)) == bound
 
     kube.wait(
         PODS, lambda found: True if so(found) else None, namespace=ns, labels=labels,
@@ -129,7 +130,7 @@ def dawdling(kube: Kube, ns: str, pause: float) -> Iterator[None]:
         found = kube.find(PODS, ns)
         room = Counter(have)
         for pod in found:
-            if pods.bound(pod):
+            if is_bound(pod):
                 room[pod["spec"]["nodeName"]] -= pods.gpus_of(pod)
         waiting = [p["metadata"]["name"] for p in found if not p["spec"].get("nodeName")]
         node, free = room.most_common(1)[0]
