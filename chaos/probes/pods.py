@@ -1,0 +1,142 @@
+"""Probes of pods and groups: bound, running, held unbound, each there once."""
+
+from __future__ import annotations
+
+import time
+
+from chaos import session
+from chaos.activities import activity, promised
+from chaos.errors import NotReached
+from clusters.errors import Expired, Unreachable
+from clusters.kube import PODS, Object
+from clusters.resources import is_bound
+from oracles.errors import HarnessError
+from oracles.relations import JOB_NAME, REPLICA_INDEX, REPLICA_TYPE
+
+
+@activity
+def pods_bound(
+    count: int, *, job: str = "", app: str = "", within: float = 60, exact: bool = True
+) -> int:
+    """So many pods exist, and all are bound."""
+    it = session.current()
+
+    def all_bound(pods: list[Object]) -> int | None:
+        held = [p for p in pods if is_bound(p)]
+        fits = len(held) == count and len(pods) == count if exact else len(held) >= count
+        return len(held) if fits else None
+
+    return promised(
+        f"{count} pods bound",
+        lambda: it.kube.wait(
+            PODS, all_bound, namespace=it.namespace, labels=_labels(job, app), deadline=within,
+            why=f"{count} pods of {job or app or it.namespace} bound",
+        ),
+    )  # fmt: skip
+
+
+@activity
+def pods_running(count: int, *, job: str = "", app: str = "", within: float = 60) -> int:
+    """So many pods run."""
+    it = session.current()
+
+    def up(pods: list[Object]) -> int | None:
+        running = [p for p in pods if p["status"].get("phase") == "Running"]
+        running = [p for p in running if "deletionTimestamp" not in p["metadata"]]
+        return count if len(running) == count else None
+
+    return promised(
+        f"{count} pods run",
+        lambda: it.kube.wait(
+            PODS, up, namespace=it.namespace, labels=_labels(job, app), deadline=within,
+            why=f"{count} pods of {job or app or it.namespace} run",
+        ),
+    )  # fmt: skip
+
+
+@activity
+def pods_stay_unbound(*, job: str = "", app: str = "", seconds: float = 15, least: int = 0) -> int:
+    """No pod is bound for a while: held on the watch."""
+    it = session.current()
+    labels = _labels(job, app)
+    end = time.monotonic() + seconds
+    try:
+        pods, version = it.kube.list_with_version(PODS, it.namespace, labels=labels)
+        seen = {p["metadata"]["name"]: p for p in pods}
+        _none_bound(pods)
+        while (left := end - time.monotonic()) > 0:
+            for event in it.kube.watch(
+                PODS, it.namespace, since=version, labels=labels, timeout=left
+            ):
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] in ("ADDED", "MODIFIED"):
+                    seen[event["object"]["metadata"]["name"]] = event["object"]
+                    _none_bound([event["object"]])
+    except (Expired, Unreachable) as error:
+        raise HarnessError(f"the watch that held pods unbound broke: {error}") from error
+    assert len(seen) >= least, f"{len(seen)} pods exist, {least} were to be held unbound"
+    return len(seen)
+
+
+@activity
+def each_pod_once(*, job: str) -> int:
+    """No two pods of a job have the same role and index."""
+    it = session.current()
+    seen: dict[tuple[str, str], str] = {}
+    for pod in it.kube.find(PODS, it.namespace, labels=f"{JOB_NAME}={job}"):
+        labels = pod["metadata"]["labels"]
+        key = (labels.get(REPLICA_TYPE, ""), labels.get(REPLICA_INDEX, ""))
+        name = pod["metadata"]["name"]
+        assert key not in seen, f"{name} and {seen[key]} are both {' '.join(key)} of {job}"
+        seen[key] = name
+    return len(seen)
+
+
+@activity
+def same_pods(*, job: str) -> list[str]:
+    """The pods of a job are, by uid, those that it had when this was first asked."""
+    it = session.current()
+    found = it.kube.find(PODS, it.namespace, labels=f"{JOB_NAME}={job}")
+    now = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in found}
+    before = it.pods.setdefault(job, now)
+    assert now == before, f"pods of {job}: {before}, and later {now}"
+    return sorted(now)
+
+
+@activity
+def group_without_pods(pods: int = 0) -> int:
+    """There is a group object, and so many pods.
+
+    Raises:
+        NotReached: it is otherwise, so this is not the moment that was meant.
+    """
+    it = session.current()
+    what = it.scheduler.group_resource()
+    groups = it.kube.find(what, it.namespace) if what is not None else []
+    found = it.kube.find(PODS, it.namespace)
+    if not groups or len(found) != pods:
+        raise NotReached(f"{len(groups)} groups and {len(found)} pods, 1 and {pods} were meant")
+    return len(groups)
+
+
+@activity
+def volume_has_room(pod: str, path: str, *, container: str = "main") -> bool:
+    """A file can be written in a volume."""
+    it = session.current()
+    done = it.kube.exec(
+        it.namespace, pod, ["sh", "-c", f"echo x > {path}/probe && rm {path}/probe"],
+        container=container,
+    )  # fmt: skip
+    assert done.code == 0, f"nothing can be written to {path} of {pod}: {done.stderr.strip()}"
+    return True
+
+
+def _none_bound(pods: list[Object]) -> None:
+    for pod in pods:
+        assert not is_bound(pod), (
+            f"pod {pod['metadata']['name']} is bound to {pod['spec']['nodeName']}"
+        )
+
+
+def _labels(job: str, app: str) -> str:
+    return f"{JOB_NAME}={job}" if job else f"app={app}" if app else ""
