@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from chaos.faults.api import ThroughProxy
-from chaos.faults.systems import Target
 from chaos.site import Site
+from chaos.target import Target
 from fixtures.plugin.clusters import SystemUnderTest
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from chaos import aim, session
 from chaos.errors import FaultError
 from chaos.faults.base import Fault, Planned, Scope
-from chaos.faults.systems import Target
+from chaos.target import Target
 from clusters.kube import Object
 
 At = Mapping[str, Any]

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from chaos import proxy
 from chaos.errors import FaultError, NotProven
 from chaos.faults.base import Planned, Proof
-from chaos.faults.systems import Target
 from chaos.proxy import ApiProxy, Counts, Rule
 from chaos.site import Site
+from chaos.target import Target
 from chaos.undo.steps import Reinstall, Step
 from clusters.errors import ClusterError
 from clusters.kube import until_true

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from chaos import processes
 from chaos.errors import FaultError, NotProven
 from chaos.faults.base import Proof
-from chaos.faults.systems import SystemFault, Target
+from chaos.faults.systems import SystemFault
 from chaos.processes import Which
 from chaos.site import Site
+from chaos.target import Target
 from chaos.undo.steps import Delete, Patch, Step
 from clusters.cluster import Capability
 from clusters.errors import WaitTimeout

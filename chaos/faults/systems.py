@@ -2,91 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
-from chaos import processes
+from chaos import hostprocesses, processes
 from chaos.errors import FaultError, NotProven
 from chaos.faults import signals
 from chaos.faults.base import Planned, Proof
+from chaos.hostprocesses import HostProcess
 from chaos.processes import Process, Which
 from chaos.site import Site
+from chaos.target import Target, selector
 from chaos.undo.steps import Continue, OnNode, Patch, Reinstall, StartLocal, Step
 from clusters import local
 from clusters.cluster import Capability
-from clusters.errors import ClusterError, WaitTimeout
-from clusters.kube import DEPLOYMENTS, PODS, Object, conditions, until_true
-from clusters.processes import start_of
-from fixtures.systems.manifests import SYSTEM
-from fixtures.systems.protocols import GangScheduler, Operator
-
-#: label of the pods that kubeadm runs for the control plane
-COMPONENT = "component"
-#: seconds until a system that was broken is Ready again
-BACK = 90.0
-
-
-@dataclass(frozen=True)
-class Target:
-    """An operator or a scheduler, as a fault needs it.
-
-    Attributes:
-        role: what clocks stand still while it is away.
-        part: words in the name of the deployment that is meant; "" for all of the system's.
-    """
-
-    role: Literal["operator", "scheduler"]
-    name: str
-    namespace: str
-    part: str = ""
-
-    @classmethod
-    def operator(cls, operator: Operator) -> Target:
-        """An operator: all of its deployments."""
-        return cls("operator", operator.name, operator.namespace)
-
-    @classmethod
-    def scheduler(cls, scheduler: GangScheduler) -> Target:
-        """A scheduler: the deployment that schedules, not the ones that keep its groups' state."""
-        return cls("scheduler", scheduler.name, scheduler.namespace, "scheduler")
-
-    def deployments(self, site: Site) -> list[Object]:
-        """What it is deployed as; none for the cluster's own scheduler."""
-        found = site.kube.find(DEPLOYMENTS, self.namespace, labels=f"{SYSTEM}={self.name}")
-        meant = [item for item in found if self._meant(item["metadata"]["name"])]
-        return meant or found
-
-    def local(self, site: Site) -> list[str]:
-        """Its processes of this host, by name; none where it runs in pods."""
-        if Capability.LOCAL_PROCESSES not in site.cluster.capabilities:
-            return []
-        found = local.of(site.cluster).names(self.name)
-        return [name for name in found if self._meant(name)] or found
-
-    def installed(self, site: Site) -> bool:
-        """Whether the harness installed it, so that it can be installed otherwise."""
-        return bool(self.local(site) or self.deployments(site))
-
-    def _meant(self, name: str) -> bool:
-        # scheduler-plugins-controller has the word in its name, too
-        return self.part in name and not (self.part and "controller" in name)
-
-    def pods(self, site: Site) -> list[Object]:
-        """Its pods that are there to stay. Raises FaultError when there are none."""
-        found: list[Object] = []
-        for item in self.deployments(site):
-            found += site.kube.find(PODS, self.namespace, labels=_selector(item))
-        if not found and self.role == "scheduler":  # the cluster's own
-            found = site.kube.find(PODS, "kube-system", labels=f"{COMPONENT}=kube-scheduler")
-        found = [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
-        if not found:
-            raise FaultError(f"{self.name} has no pods in {self.namespace}")
-        return found
+from clusters.errors import WaitTimeout
+from clusters.kube import DEPLOYMENTS, PODS, Object
 
 
 class SystemFault(Planned):
@@ -108,7 +41,7 @@ class SystemFault(Planned):
 
     def healed(self) -> None:
         """It is Ready again, each of its deployments."""
-        wait_back(self.site, self.target)
+        self.target.wait_back(self.site)
 
 
 class KillSystem(SystemFault):
@@ -127,12 +60,12 @@ class KillSystem(SystemFault):
         self.pauses = ()  # it is back soon, and its pods say when
         self._how = how
         self._found: list[tuple[Object, str, Process]] = []
-        self._local: list[Local] = []
+        self._local: list[HostProcess] = []
         self._pods: list[Object] = []
 
     def look(self) -> Sequence[Step]:
         """Find what is to be killed; Kubernetes, or who keeps it, starts it again."""
-        self._local = local_processes(self.site, self.target)
+        self._local = hostprocesses.of(self.site, self.target)
         if self._local:
             return ()
         if self._how == "process":
@@ -202,11 +135,11 @@ class FreezeSystem(SystemFault):
     def __init__(self, site: Site, target: Target) -> None:
         super().__init__(site, target)
         self._found: list[tuple[str, list[Process]]] = []
-        self._local: list[Local] = []
+        self._local: list[HostProcess] = []
 
     def look(self) -> Sequence[Step]:
         """Find the processes; SIGCONT undoes it."""
-        self._local = local_processes(self.site, self.target)
+        self._local = hostprocesses.of(self.site, self.target)
         if self._local:
             return [Continue(pid=one.pid, start=one.start) for one in self._local]
         self.site.cluster.require(Capability.NODE_EXEC)
@@ -297,7 +230,7 @@ class TakeSystemAway(SystemFault):
             try:
                 self.site.kube.wait(
                     PODS, lambda pods: None if pods else True, namespace=self.target.namespace,
-                    labels=_selector(item),
+                    labels=selector(item),
                     deadline=deadline, why=f"no pods of {item['metadata']['name']}",
                 )  # fmt: skip
             except WaitTimeout as error:
@@ -358,86 +291,3 @@ class RollSystem(SystemFault):
             for pod in self.target.pods(self.site)
             for container in pod["spec"]["containers"]
         }
-
-
-def wait_back(site: Site, target: Target, *, deadline: float = BACK) -> None:
-    """Wait until each of its deployments, or the cluster's own scheduler, has a Ready pod.
-
-    Raises:
-        WaitTimeout: with what was last seen.
-    """
-
-    if names := target.local(site):
-        for name in names:
-            local.of(site.cluster).wait_ready(name, deadline=deadline)
-        return
-
-    def ready(pods: list[Object]) -> bool | None:
-        up = [p for p in pods if conditions(p).get("Ready") == "True"]
-        return True if any("deletionTimestamp" not in p["metadata"] for p in up) else None
-
-    places = [(target.namespace, _selector(item)) for item in target.deployments(site)]
-    for namespace, labels in places or [("kube-system", f"{COMPONENT}=kube-scheduler")]:
-        site.kube.wait(
-            PODS, ready, namespace=namespace, labels=labels, deadline=deadline,
-            why=f"{target.name} Ready again",
-        )  # fmt: skip
-
-
-def _selector(deployment: Object) -> str:
-    chosen = deployment["spec"]["selector"]["matchLabels"]
-    return ",".join(f"{key}={value}" for key, value in chosen.items())
-
-
-@dataclass(frozen=True)
-class Local:
-    """A process of this host that is a part of a system."""
-
-    name: str
-    pid: int
-    start: int
-
-    def send(self, sign: signal.Signals) -> None:
-        """Send it a signal. Raises FaultError when it is gone."""
-        if start_of(self.pid) != self.start:
-            raise FaultError(f"process {self.pid} ({self.name}) is gone already")
-        os.kill(self.pid, sign)
-
-    def state(self) -> str:
-        """The letter of proc(5); "" when it is gone."""
-        if start_of(self.pid) != self.start:
-            return ""
-        try:
-            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return ""
-
-    def wait_gone(self, deadline: float) -> None:
-        """Raises NotProven."""
-        self.wait_state("", deadline)
-
-    def wait_state(self, wanted: str, deadline: float) -> None:
-        """Raises NotProven."""
-        try:
-            until_true(
-                lambda: self.state() == wanted, deadline=deadline, every=0.05,
-                why=f"process {self.pid} ({self.name}) {wanted or 'gone'}",
-            )  # fmt: skip
-        except ClusterError as error:
-            raise NotProven(f"it was signalled, but: {error}; it is {self.state()!r}") from error
-
-
-def local_processes(site: Site, target: Target) -> list[Local]:
-    """A system's processes of this host; none where it runs in pods.
-
-    Raises:
-        FaultError: one of them does not run.
-    """
-    found = []
-    for name in target.local(site):
-        state = local.of(site.cluster).state(name)
-        start = start_of(state.pid) if state is not None and state.pid is not None else None
-        if state is None or state.pid is None or start is None:
-            raise FaultError(f"{name} does not run")
-        found.append(Local(name, state.pid, start))
-    return found

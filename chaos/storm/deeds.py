@@ -15,10 +15,11 @@ from chaos.faults.jobs import ScaleJob, SuspendJob
 from chaos.faults.network import Cut, pod_end
 from chaos.faults.pod import DeletePod, EvictPod
 from chaos.faults.signals import SignalProcess, StopProcess
-from chaos.faults.systems import FreezeSystem, KillSystem, Target
+from chaos.faults.systems import FreezeSystem, KillSystem
 from chaos.processes import Which
 from chaos.session import Session
 from chaos.storm.schedule import Strike
+from chaos.target import Target
 from clusters.kube import PODS, PYTORCHJOBS, Object
 from fixtures import workloads
 from fixtures.workloads import Program

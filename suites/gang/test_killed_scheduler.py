@@ -8,9 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from chaos.faults.api import ApiTrouble, held
-from chaos.faults.systems import KillSystem, Target
+from chaos.faults.systems import KillSystem
 from chaos.injecting import Injector
 from chaos.site import Site
+from chaos.target import Target
 from clusters.kube import Object
 from clusters.resources import is_bound
 from fixtures.plugin.given import Measuring

@@ -9,9 +9,9 @@ import pytest
 
 from chaos.faults import api
 from chaos.faults.api import ApiTrouble
-from chaos.faults.systems import Target
 from chaos.injecting import Injector
 from chaos.proxy import Rule
+from chaos.target import Target
 from clusters.kube import PODS, Object
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from chaos.faults.base import Fault, Proof
-from chaos.faults.systems import KillSystem, Target
+from chaos.faults.systems import KillSystem
 from chaos.site import Site
+from chaos.target import Target
 from clusters.kube import PODS, SERVICES, Object
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting

@@ -17,9 +17,10 @@ from chaos.faults.control_plane import ApiServerAway, FreezeComponent
 from chaos.faults.disk import FillVolume
 from chaos.faults.jobs import ScaleJob, SuspendJob
 from chaos.faults.network import Cut, End, Slow, node_end, pod_end
-from chaos.faults.systems import FreezeSystem, KillSystem, TakeSystemAway, Target
+from chaos.faults.systems import FreezeSystem, KillSystem, TakeSystemAway
 from chaos.injecting import Injector
 from chaos.proxy import Counts
+from chaos.target import Target
 from chaos.undo import OnNode
 from clusters import deviceplugin
 from clusters.cluster import Capability

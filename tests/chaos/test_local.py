@@ -9,8 +9,9 @@ import pytest
 from places import Place
 
 from chaos.errors import FaultError
-from chaos.faults.systems import FreezeSystem, KillSystem, TakeSystemAway, Target
+from chaos.faults.systems import FreezeSystem, KillSystem, TakeSystemAway
 from chaos.injecting import Injector
+from chaos.target import Target
 from clusters import ledger, local
 from clusters.cluster import Capability
 from clusters.local import LocalProcess

@@ -20,9 +20,10 @@ from chaos.faults.api import (
 from chaos.faults.control_plane import ApiServerAway, FreezeComponent, KillComponent
 from chaos.faults.failover import FailOver
 from chaos.faults.jobs import ScaleJob, SuspendJob
-from chaos.faults.systems import FreezeSystem, KillSystem, RollSystem, TakeSystemAway, Target
+from chaos.faults.systems import FreezeSystem, KillSystem, RollSystem, TakeSystemAway
 from chaos.injecting import Injector
 from chaos.site import Site
+from chaos.target import Target
 from clusters.kube import PODS, PYTORCHJOBS, Kube
 from fixtures import workloads
 from fixtures.systems.protocols import GangScheduler, Operator

@@ -12,9 +12,10 @@ from random import Random
 import pytest
 
 from chaos.faults.api import ApiTrouble, held
-from chaos.faults.systems import KillSystem, Target
+from chaos.faults.systems import KillSystem
 from chaos.injecting import Injector
 from chaos.site import Site
+from chaos.target import Target
 from clusters.cluster import Capability
 from clusters.errors import ApiError
 from clusters.kube import PODS, Kube, Object
