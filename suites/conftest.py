@@ -10,8 +10,8 @@ import pytest
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from suites import collecting, promises
+from suites.rows import Row, play
 from suites.stage import Stage
-from suites.steps import Row, play
 
 
 @pytest.fixture

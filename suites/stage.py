@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from clusters import fakegpus
-from clusters.cluster import Cluster
+from clusters.cluster import Capability, Cluster
 from clusters.kube import NODES, PODS, Kube, Object, Resource
 from clusters.resources import is_bound
 from fixtures.plugin.clusters import LABEL_RUN, SystemUnderTest
@@ -20,6 +20,7 @@ from fixtures.systems.protocols import GangScheduler, GroupState
 from fixtures.workloads import quick_pods
 from oracles.errors import InvariantViolation
 from suites import pods
+from suites.gangs import Block, Gang
 from suites.pods import ADMISSION
 
 BLOCKER = "blocker"
@@ -28,54 +29,6 @@ PRIORITY_CLASSES = Resource("scheduling.k8s.io/v1", "priorityclasses", "Priority
 PRIORITIES = {"low": 10, "high": 1000, "top": 100_000}
 #: scheduler -> field of its groups that names their priority; others go by their pods' priority
 GROUP_PRIORITY = {"volcano": "priorityClassName"}
-#: more GPUs than any node has
-TOO_MANY = 99
-
-
-@dataclass(frozen=True)
-class Gang:
-    """A gang of bare pods.
-
-    Attributes:
-        asks: GPUs that each of its pods asks for, in the order in which they are made.
-        minimum: None: all of them.
-        priority: ``low`` or ``high``; None: no priority class.
-        seconds: after which each pod ends with success; None: not by itself.
-        selector: node selector of the pods.
-    """
-
-    name: str
-    asks: tuple[int, ...]
-    minimum: int | None = None
-    priority: str | None = None
-    seconds: int | None = None
-    selector: Mapping[str, str] | None = None
-
-    @property
-    def size(self) -> int:
-        """Number of pods."""
-        return len(self.asks)
-
-
-def gang(
-    name: str, size: int, minimum: int | None = None, *, gpus: int = 1, **more: object
-) -> Gang:
-    """A gang of *size* pods of *gpus* GPUs each."""
-    return Gang(name, (gpus,) * size, minimum, **more)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class Block:
-    """A pod in the way, in no gang.
-
-    Attributes:
-        node: index among the nodes with GPUs, in the order of their names; None: any of them.
-        seconds: after which it ends by itself.
-    """
-
-    gpus: int = 1
-    node: int | None = None
-    seconds: int | None = None
 
 
 @dataclass
@@ -205,8 +158,6 @@ class Stage:
 
     def priorities(self, policy: str) -> None:
         """Make the priority classes; *policy*: ``Never`` or ``PreemptLowerPriority``."""
-        from clusters.cluster import Capability
-
         self.cluster.require(Capability.OWN_CLUSTER)  # they belong to no namespace
         for word, value in PRIORITIES.items():
             name = f"{self.ns}-{word}"

@@ -9,7 +9,8 @@ import pytest
 
 from clusters.kube import PODS, Object, epoch
 from oracles.graces import graces
-from suites.stage import Gang, Stage
+from suites.gangs import Gang
+from suites.stage import Stage
 
 #: gangs; together they ask for three to four times the room of 8 GPUs
 GANGS = 8

@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 import pytest
 
+from suites.gangs import TOO_MANY, Block, Gang, gang
 from suites.pods import HOLD
 from suites.promises import Promise
-from suites.stage import TOO_MANY, Block, Gang, gang
+from suites.rows import Row, case
 from suites.steps import (
     LOSER,
     SHORT,
@@ -26,13 +27,11 @@ from suites.steps import (
     Pods,
     Remove,
     Replace,
-    Row,
     Scheduled,
     Submit,
     Succeeded,
     Together,
     Untouched,
-    case,
 )
 
 _TWO = (gang("a", 5), gang("b", 5))

@@ -16,8 +16,9 @@ from clusters.kube import Object
 from clusters.resources import is_bound
 from fixtures.plugin.given import Measuring
 from oracles.errors import NotApplicable
+from suites.gangs import gang
 from suites.routes import through_proxy
-from suites.stage import Stage, gang
+from suites.stage import Stage
 from suites.steps import SHORT
 
 MEMBERS = 4

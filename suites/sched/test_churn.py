@@ -16,7 +16,8 @@ from clusters.resources import is_bound
 from oracles.errors import HarnessError, InvariantViolation
 from oracles.relations import TERMINAL
 from suites import pods
-from suites.stage import Gang, Stage, gpus_by_node
+from suites.gangs import Gang
+from suites.stage import Stage, gpus_by_node
 
 #: gangs and single pods; together they ask for about five times the room of 8 GPUs
 GANGS, SINGLES = 6, 12

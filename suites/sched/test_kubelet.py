@@ -23,8 +23,9 @@ from fixtures.plugin.given import Expecting
 from fixtures.workloads import quick_pods
 from oracles.errors import HarnessError, InvariantViolation
 from suites import pods
+from suites.gangs import Block, gang
 from suites.pods import ADMISSION, LOOKED_AT
-from suites.stage import Block, Stage, gang, gpus_by_node
+from suites.stage import Stage, gpus_by_node
 from suites.steps import SHORT
 
 #: how often a race is tried: the view is old for up to a second, a pod is bound within a fraction

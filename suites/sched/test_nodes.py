@@ -12,9 +12,11 @@ from clusters.cluster import Capability, ClusterProvider
 from clusters.kube import NODES, Kube, Object, conditions
 from fixtures.plugin.given import Expecting
 from suites import promises
+from suites.gangs import gang
 from suites.promises import Promise
-from suites.stage import Stage, gang, gpus_by_node
-from suites.steps import SHORT, Bound, Held, Made, Row, Step, Submit, case, play
+from suites.rows import Row, Step, case, play
+from suites.stage import Stage, gpus_by_node
+from suites.steps import SHORT, Bound, Held, Made, Submit
 
 #: seconds until a node whose kubelet is silent is NotReady (``--node-monitor-grace-period``, 50 s
 #: by default), with as much again for a busy machine

@@ -14,9 +14,10 @@ from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
 from fixtures.workloads import quick_pods, tfjob
 from suites import jobs, pods, promises
+from suites.gangs import gang
 from suites.pods import ADMISSION, HOLD
 from suites.promises import Promise
-from suites.stage import Stage, gang, gpus_by_node
+from suites.stage import Stage, gpus_by_node
 from suites.steps import SHORT
 
 #: the taint of the source thread's master

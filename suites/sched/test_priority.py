@@ -11,9 +11,11 @@ from clusters.resources import is_bound
 from clusters.topology import GPU
 from fixtures.workloads import tfjob
 from suites import jobs, pods, promises
+from suites.gangs import gang
 from suites.promises import Promise
-from suites.stage import Stage, gang
-from suites.steps import SHORT, Bound, Free, Held, Made, Row, Submit, WholeOrNone, case
+from suites.rows import Row, case
+from suites.stage import Stage
+from suites.steps import SHORT, Bound, Free, Held, Made, Submit, WholeOrNone
 
 #: seconds after which no pod waits in a back-off of kube-scheduler (``podMaxBackoffSeconds``, 10)
 #: any more: before that the one that comes back first is tried first, whatever its priority

@@ -9,8 +9,9 @@ import pytest
 from clusters.cluster import Capability
 from fixtures.workloads import quick_pods
 from suites import promises
+from suites.gangs import Gang, gang
 from suites.promises import Promise
-from suites.stage import Gang, Stage, gang
+from suites.stage import Stage
 from suites.steps import SHORT
 
 Teams = tuple[str, str]

@@ -11,8 +11,9 @@ from clusters import fakegpus
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
 from fixtures.systems.protocols import GangScheduler
+from suites.gangs import Block
 from suites.pods import ADMISSION
-from suites.stage import Block, Stage, gpus_by_node
+from suites.stage import Stage, gpus_by_node
 
 #: seconds that a broken system gets to bind what the suites give it a minute for
 SOON = 8.0

@@ -18,9 +18,9 @@ from fixtures.systems.protocols import GangScheduler
 from fixtures.workloads import tfjob
 from suites import jobs, pods
 from suites.gang import test_bare_pods, test_jobs
+from suites.rows import Row, play
 from suites.sched import test_churn, test_nodes, test_placement, test_priority
 from suites.stage import Stage
-from suites.steps import Row, play
 from tests.proofs import breaking, naive
 from tests.proofs.naive import Instead
 

@@ -24,8 +24,9 @@ from fixtures.plugin.clusters import SystemUnderTest
 from oracles.errors import NotApplicable
 from suites import pods
 from suites.gang import test_atomicity
+from suites.gangs import Block, gang
 from suites.routes import through_proxy
-from suites.stage import Block, gang, gpus_by_node
+from suites.stage import gpus_by_node
 from tests.proofs import breaking, naive, plain
 from tests.proofs.naive import Instead
 from tests.proofs.staging import OnStage

@@ -14,10 +14,12 @@ import pytest
 from oracles.errors import InvariantViolation, NotApplicable
 from suites import promises
 from suites.gang import test_bare_pods
+from suites.gangs import Gang, gang
 from suites.promises import Promise
+from suites.rows import Row
 from suites.sched import test_nodes, test_priority
-from suites.stage import Gang, Stage, gang
-from suites.steps import Held, Row, Untouched, WholeOrNone
+from suites.stage import Stage
+from suites.steps import Held, Untouched, WholeOrNone
 
 Object = dict[str, Any]
 TABLES = [*test_bare_pods.TABLE, *test_nodes.TABLE, *test_priority.TABLE]
