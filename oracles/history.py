@@ -71,7 +71,7 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         rv: resource version; 0 where there is none. Versions of all kinds of one cluster count
             the same store's writes, so they order events across kinds. Of a gap: the last version
             that was seen before it, and the one at which seeing began again.
-        object: the object, pruned (see :mod:`oracles.pruning`), or what the source has to say.
+        object: the object, pruned (see :mod:`oracles.kept`), or what the source has to say.
     """
 
     seq: int
