@@ -17,14 +17,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from oracles import pruning
 from oracles.errors import HarnessError
-from oracles.history import ADDED, BEGIN, DELETED, END, GAP, MODIFIED, RESUMED, WATCH
+from oracles.history import BEGIN, DELETED, END, RESUMED
 from oracles.recorder.api import Api, Kind, Stream
+from oracles.recorder.records import Known, Records, note
 from oracles.recorder.writer import HistoryFile, Record
 
 #: seconds for which a watch is asked for; the server may end it earlier
@@ -46,8 +47,6 @@ RECONNECT = (0.1, 2.0)
 WAITED = 0.0005
 REST = 0.05
 
-_WRITTEN = frozenset({ADDED, MODIFIED, DELETED})
-
 
 class State(StrEnum):
     """Of following a kind."""
@@ -57,20 +56,6 @@ class State(StrEnum):
     BROKEN = "not connected"
     ABSENT = "not served"
     REFUSED = "refused"
-
-
-class _Refusal(HarnessError):
-    """An ERROR in a watch."""
-
-    def __init__(self, status: pruning.Status) -> None:
-        super().__init__(status.message)
-        self.status = status.code or 500
-
-
-class _Known(NamedTuple):
-    rv: int
-    namespace: str
-    name: str
 
 
 class Follower(threading.Thread):
@@ -99,8 +84,8 @@ class Follower(threading.Thread):
         self._api = api
         self._history = history
         self._on_written = on_written
-        self._pruner = pruning.Pruner(kind.api_version, kind.kind)
-        self._known: dict[str, _Known] = {}
+        self._records = Records(kind)
+        self._known: dict[str, Known] = {}
         self._version = 0  # 0: has to be listed
         self._sign_of_life = history.mono()
         self._alive = False  # whether the last attempt got a line, or lasted
@@ -180,7 +165,9 @@ class Follower(threading.Thread):
         """Write that what happened to the kind until now may be missing."""
         about = {"since": self._sign_of_life, "why": why}
         rv = self._version
-        self._history.append([self._gap(BEGIN, rv, about), self._gap(END, rv, about)])
+        self._history.append(
+            [self._records.gap(BEGIN, rv, about), self._records.gap(END, rv, about)]
+        )
 
     # the thread ----------------------------------------------------------------------------
 
@@ -237,35 +224,20 @@ class Follower(threading.Thread):
             self._gap_open = True
             self.gaps += 1
             about = {"since": self._sign_of_life, "why": why}
-            self._history.append([self._gap(BEGIN, self._version, about)])
+            self._history.append([self._records.gap(BEGIN, self._version, about)])
         self._version = 0
         self._broken = ""
 
     def _list(self, what: Any) -> None:
         raw, latest = pruning.items(self._api.list_raw(what))
         version = int(latest)
-        found: list[Record] = []
-        known: dict[str, _Known] = {}
-        by_name: dict[tuple[str, str], int] = {}
-        for data in raw:
-            record = self._record(ADDED, data)
-            known[record.uid] = _Known(record.rv, record.namespace, record.name)
-            by_name[(record.namespace, record.name)] = record.rv
-            before = self._known.get(record.uid)
-            if before is None or before.rv != record.rv:
-                found.append(record)
-        changed = len(found)
-        for uid, old in self._known.items():
-            if uid not in known:
-                # it went before another one took its name
-                rv = min(version, by_name.get((old.namespace, old.name), version))
-                found.append(self._gone(uid, old, rv))
-        found.sort(key=lambda record: (record.rv, record.type != DELETED))
+        found, known = self._records.news(raw, self._known, version)
         if self.state is State.ABSENT and found and not self._gap_open:
             self._lose("there were objects when it was first served")
         if self._gap_open:
-            about = {"changed": changed, "gone": len(found) - changed}
-            found.append(self._gap(END, version, about))
+            gone = sum(record.type == DELETED for record in found)
+            about = {"changed": len(found) - gone, "gone": gone}
+            found.append(self._records.gap(END, version, about))
         self._history.append(found)
         self._gap_open = False
         self._broken = ""
@@ -302,65 +274,26 @@ class Follower(threading.Thread):
         version = self._version
         try:
             for line in lines:
-                seen = pruning.seen.decode(line)
-                if seen.type in _WRITTEN:
-                    record = self._record(seen.type, seen.object)
-                    version = record.rv
-                    records.append(record)
-                elif seen.type == "BOOKMARK":
-                    version = int(pruning.bare.decode(seen.object).metadata.resourceVersion)
-                elif seen.type == "ERROR":
-                    raise _Refusal(pruning.status.decode(seen.object))
+                found = self._records.read(line)
+                if isinstance(found, Record):
+                    version = found.rv
+                    records.append(found)
+                elif found is not None:
+                    version = found
                 self._alive = True
                 self._accepted = 0.0
                 if self._broken:
                     self.resumed += 1
                     about = {"since": self._sign_of_life, "why": self._broken}
-                    records.insert(0, self._gap(RESUMED, self._version, about))
+                    records.insert(0, self._records.gap(RESUMED, self._version, about))
                     self._broken = ""
         finally:
             if records:
                 self._history.append(records)
             self._sign_of_life = self._history.mono()
             with self.changed:
-                for record in records:
-                    if record.type == DELETED:
-                        self._known.pop(record.uid, None)
-                    elif record.source == WATCH:
-                        known = _Known(record.rv, record.namespace, record.name)
-                        self._known[record.uid] = known
+                note(self._known, records)
                 self._version = version
                 self.changed.notify_all()
         if self._on_written is not None:
             self._on_written()
-
-    def _record(self, type: str, data: msgspec.Raw) -> Record:
-        item = self._pruner.prune(data)
-        meta = pruning.metadata(item)
-        return Record(
-            source=WATCH,
-            type=type,
-            kind=self.kind.kind,
-            namespace=meta.namespace,
-            name=meta.name,
-            uid=meta.uid,
-            rv=int(meta.resourceVersion),
-            object=item,
-        )
-
-    def _gone(self, uid: str, known: _Known, rv: int) -> Record:
-        meta = {"name": known.name, "namespace": known.namespace, "uid": uid}
-        return Record(
-            source=WATCH,
-            type=DELETED,
-            kind=self.kind.kind,
-            namespace=known.namespace,
-            name=known.name,
-            uid=uid,
-            rv=rv,
-            object={"metadata": meta},
-        )
-
-    def _gap(self, type: str, rv: int, about: dict[str, Any]) -> Record:
-        about = {"apiVersion": self.kind.api_version, **about}
-        return Record(source=GAP, type=type, kind=self.kind.kind, rv=rv, object=about)
