@@ -14,7 +14,7 @@ from typing import Any
 from oracles import relations
 from oracles.history import DELETED, FAULT, PROGRESS, WATCH, Event
 from oracles.invariants.records import NOTHING, Job, Node, NodeState, Pod, category
-from oracles.invariants.uptime import Uptime
+from oracles.invariants.uptime import Controllers
 from oracles.relations import TERMINAL
 
 #: bits of ``World.changed``: what the last event did to its object
@@ -71,10 +71,8 @@ class World:
         self._ran: dict[str, str] = {}
         self._ran_of: dict[str, list[str]] = {}
         self._ended: deque[tuple[float, str]] = deque()
-        self.uptime: dict[str, Uptime] = {}
+        self._controllers = Controllers()
         self._names: dict[tuple[str, str], str] = {}
-        self._paused: dict[str, set[str]] = {}
-        self._ready: dict[str, dict[str, bool]] = {}
         self._kinds = {"Pod": self._pod, "Node": self._node}
         self._kinds.update(dict.fromkeys(relations.JOB_KINDS, self._job))
 
@@ -96,7 +94,7 @@ class World:
             # of a pod that was never seen only the name says it: NAME-TYPE-INDEX
             self.line_job = job or f"{event.namespace}/{event.name.rsplit('-', 2)[0]}"
         elif source == FAULT:
-            self._fault(event)
+            self._controllers.fault(event, self.now)
 
     def owner(self, event: Event) -> relations.Owner | None:
         """Who owns the object that the last event was about."""
@@ -109,9 +107,7 @@ class World:
 
         A controller that nothing is known of counts as there.
         """
-        start = max(start, self.origin)
-        uptime = self.uptime.get(role)
-        return end - start if uptime is None else uptime.longest(start, end)
+        return self._controllers.up(role, max(start, self.origin), end)
 
     # pods --------------------------------------------------------------------------------------
 
@@ -172,7 +168,7 @@ class World:
                 pod.restarts = restarts
                 changed |= RESTARTS
         if pod.role:
-            self._controller(pod, status)
+            self._controllers.pod(pod, status, self.now)
         self.changed = changed
 
     def _made(self, event: Event, metadata: Mapping[str, Any]) -> Pod:
@@ -222,9 +218,7 @@ class World:
             if pod.gpus:
                 self._gpus(pod)
         if pod.role:
-            ready = self._ready.get(pod.role, {})
-            ready.pop(pod.uid, None)
-            self._update(pod.role)
+            self._controllers.gone(pod, self.now)
 
     def _gpus(self, pod: Pod) -> None:
         node = self.nodes.get(pod.node)
@@ -284,31 +278,3 @@ class World:
         while self._ended and self._ended[0][0] < self.now - LINES_LATE:
             for pod in self._ran_of.pop(self._ended.popleft()[1], ()):
                 self._ran.pop(pod, None)
-
-    # what stops clocks -------------------------------------------------------------------------
-
-    def _controller(self, pod: Pod, status: Mapping[str, Any]) -> None:
-        ready = any(
-            c.get("type") == "Ready" and c.get("status") == "True"
-            for c in status.get("conditions") or ()
-        )
-        known = self._ready.setdefault(pod.role, {})
-        if known.get(pod.uid) is not ready:
-            known[pod.uid] = ready and not pod.deleting
-            self._update(pod.role)
-
-    def _fault(self, event: Event) -> None:
-        roles = event.object.get("pauses") or ()
-        fault = str(event.object.get("id") or f"{event.kind} {event.namespace}/{event.name}")
-        for role in roles:
-            active = self._paused.setdefault(role, set())
-            if event.type == "inject":
-                active.add(fault)
-            elif event.type == "recover":
-                active.discard(fault)
-            self._update(role)
-
-    def _update(self, role: str) -> None:
-        ready = self._ready.get(role)
-        up = not self._paused.get(role) and (ready is None or any(ready.values()))
-        self.uptime.setdefault(role, Uptime()).set(up, self.now)
