@@ -14,10 +14,10 @@ from pathlib import Path
 from chaos import undo
 from chaos.session import Handover, Session, open_session
 from chaos.site import Site
-from clusters import cache, ledger
+from clusters import cache, ledger, namespaces
 from clusters.cluster import Cluster
 from clusters.errors import ClusterError, WaitTimeout
-from clusters.kube import NAMESPACES, PODS, Kube, Resource
+from clusters.kube import NAMESPACES, Kube
 from clusters.providers import provider
 from fixtures.systems import registry
 from fixtures.workloads.template import LABEL_RUN
@@ -25,8 +25,6 @@ from oracles.errors import UsageError
 from oracles.recorder import Desk, Kind, Recorder
 
 OPERATOR, SCHEDULER, TORCH = "training-operator", "coscheduling", "2.8.0"
-#: seconds until a namespace can be used, and until its pods are gone
-USABLE, GONE = 30.0, 60.0
 #: seconds in which everything that happened has to have arrived at the end
 SETTLE = 30.0
 
@@ -147,30 +145,17 @@ def _cluster(asked: Asked) -> Cluster:
 def make_namespace(cluster: Cluster, stem: str, run: str) -> str:
     """A namespace of ours, that can be used; its name."""
     name = f"{stem}-{secrets.token_hex(3)}"
-    meta = {"name": name, "labels": {LABEL_RUN: run, "app.kubernetes.io/managed-by": "muster"}}
-    cluster.kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-    cluster.kube.wait(
-        Resource("v1", "serviceaccounts", "ServiceAccount"), lambda found: True if found else None,
-        namespace=name, fields="metadata.name=default", deadline=USABLE,
-        why=f"service account of namespace {name}",
-    )  # fmt: skip
+    labels = {LABEL_RUN: run, "app.kubernetes.io/managed-by": "muster"}
+    namespaces.make(cluster.kube, name, labels)
     return name
 
 
 def remove_namespace(cluster: Cluster, name: str) -> None:
     """Delete it, and wait until its pods are gone; by force, if they do not go."""
-    kube = cluster.kube
-    kube.delete(NAMESPACES, name)
-    for grace in (1, 0):
-        try:
-            kube.request("DELETE", PODS.path(name), body={"gracePeriodSeconds": grace})
-            kube.wait(
-                PODS, lambda pods: None if pods else True, namespace=name, deadline=GONE,
-                why=f"pods of {name} gone",
-            )  # fmt: skip
-            return
-        except WaitTimeout:
-            if grace == 0:
-                raise
-        except ClusterError:
-            return
+    cluster.kube.delete(NAMESPACES, name)
+    try:
+        namespaces.empty(cluster.kube, name)
+    except WaitTimeout:
+        raise
+    except ClusterError:  # the API server is away
+        return
