@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -11,8 +10,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from clusters.progress import say, step
-from oracles.errors import HarnessError
-from oracles.outcome import ExitCode, Outcome, exit_code
+from oracles.ending import ended, signals_interrupt
+from oracles.outcome import Outcome, exit_code
 
 app = typer.Typer(
     help="Break clusters on purpose, and see what becomes of the jobs on them.",
@@ -149,26 +148,5 @@ def mend(
 
 def main() -> NoReturn:
     """Run the command; each error ends in a few lines and a settled exit code."""
-    for sign in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(sign, _interrupt)
-    sys.exit(_run(sys.argv[1:]))
-
-
-def _interrupt(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt
-
-
-def _run(arguments: list[str]) -> int:
-    try:
-        code = app(arguments, standalone_mode=False)
-    except HarnessError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except typer.TyperException as error:
-        if error.format_message():
-            print(f"error: {error.format_message()}", file=sys.stderr)
-        return ExitCode.USAGE
-    except (KeyboardInterrupt, typer.Abort):
-        print("interrupted", file=sys.stderr)
-        return ExitCode.INFRASTRUCTURE
-    return int(code or 0)
+    signals_interrupt()
+    sys.exit(ended(app, "chaos"))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
-import traceback
 from dataclasses import replace
 from typing import Annotated, NoReturn
 
@@ -29,12 +27,8 @@ from clusters.parts import pins, plan
 from clusters.progress import say
 from clusters.providers import provider
 from clusters.providers.kind import KindProvider
+from oracles.ending import ended, signals_interrupt
 from oracles.errors import HarnessError, UsageError
-
-#: exit code of whatever is not the user's fault: CONVENTIONS' "infrastructure"
-INFRASTRUCTURE = 3
-#: what typer makes of Ctrl-C
-_INTERRUPTED = 130
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -236,33 +230,9 @@ def _show(cluster: Cluster) -> None:
 
 def main() -> NoReturn:
     """Run the command; each error ends in a few lines and a settled exit code."""
-    for sign in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(sign, _interrupt)  # CI's way to cancel: clean up as for Ctrl-C
+    signals_interrupt()
     sys.exit(_run())
 
 
-def _interrupt(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt
-
-
 def _run() -> int:
-    try:
-        code = app(standalone_mode=False)
-    except HarnessError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except typer.TyperException as error:
-        if type(error).__name__ != "NoArgsIsHelpError":  # which has shown the help already
-            print(f"error: {error.format_message()}", file=sys.stderr)
-            print("  next: python -m clusters --help", file=sys.stderr)
-        return error.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        code = _INTERRUPTED
-    except Exception:
-        traceback.print_exc()
-        print("error: this should not happen; please report the lines above", file=sys.stderr)
-        return INFRASTRUCTURE
-    if code == _INTERRUPTED:
-        print("interrupted", file=sys.stderr)
-        return INFRASTRUCTURE
-    return code or 0
+    return ended(app, "clusters")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from oracles import differing, telling
 from oracles.changes import Change
-from oracles.errors import HarnessError
+from oracles.ending import ended
 from oracles.history import FAULT, GAP, MARK, PROGRESS
 from oracles.judging import judge_history
 from oracles.outcome import ExitCode, Outcome, exit_code
@@ -173,24 +172,10 @@ def _console() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run the command; each error ends in a few lines and a settled exit code."""
     sys.exit(_run(sys.argv[1:]))
 
 
 def _run(arguments: list[str]) -> int:
-    try:
-        code = app(arguments, standalone_mode=False)
-    except HarnessError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except typer.TyperException as error:
-        if error.format_message():  # not after the help that comes without a command
-            print(f"error: {error.format_message()}", file=sys.stderr)
-        return ExitCode.USAGE
-    except BrokenPipeError:  # `show ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
-    except KeyboardInterrupt:
-        return ExitCode.INFRASTRUCTURE
-    return int(code or 0)
+    return ended(app, "oracles", arguments, printed=True)

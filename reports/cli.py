@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
-from oracles.errors import HarnessError, UsageError
+from oracles.ending import ended
+from oracles.errors import UsageError
 from oracles.merging import load
 from oracles.merging import merge as union
 from oracles.outcome import ExitCode
@@ -130,10 +131,6 @@ def result(
     raise typer.Exit(meaning)
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run a command; errors of ours are a few lines, not a traceback."""
-    try:
-        app()
-    except HarnessError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    sys.exit(ended(app, "reports"))
