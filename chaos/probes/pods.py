@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from chaos import session
 from chaos.activities import activity, promised
@@ -19,39 +20,25 @@ def pods_bound(
     count: int, *, job: str = "", app: str = "", within: float = 60, exact: bool = True
 ) -> int:
     """So many pods exist, and all are bound."""
-    it = session.current()
 
     def all_bound(pods: list[Object]) -> int | None:
         held = [p for p in pods if is_bound(p)]
         fits = len(held) == count and len(pods) == count if exact else len(held) >= count
         return len(held) if fits else None
 
-    return promised(
-        f"{count} pods bound",
-        lambda: it.kube.wait(
-            PODS, all_bound, namespace=it.namespace, labels=_labels(job, app), deadline=within,
-            why=f"{count} pods of {job or app or it.namespace} bound",
-        ),
-    )  # fmt: skip
+    return _wait(count, "bound", all_bound, job, app, within)
 
 
 @activity
 def pods_running(count: int, *, job: str = "", app: str = "", within: float = 60) -> int:
     """So many pods run."""
-    it = session.current()
 
     def up(pods: list[Object]) -> int | None:
         running = [p for p in pods if p["status"].get("phase") == "Running"]
         running = [p for p in running if "deletionTimestamp" not in p["metadata"]]
         return count if len(running) == count else None
 
-    return promised(
-        f"{count} pods run",
-        lambda: it.kube.wait(
-            PODS, up, namespace=it.namespace, labels=_labels(job, app), deadline=within,
-            why=f"{count} pods of {job or app or it.namespace} run",
-        ),
-    )  # fmt: skip
+    return _wait(count, "run", up, job, app, within)
 
 
 @activity
@@ -129,6 +116,20 @@ def volume_has_room(pod: str, path: str, *, container: str = "main") -> bool:
     )  # fmt: skip
     assert done.code == 0, f"nothing can be written to {path} of {pod}: {done.stderr.strip()}"
     return True
+
+
+def _wait(
+    count: int, what: str, until: Callable[[list[Object]], int | None], job: str, app: str,
+    within: float,
+) -> int:  # fmt: skip
+    it = session.current()
+    return promised(
+        f"{count} pods {what}",
+        lambda: it.kube.wait(
+            PODS, until, namespace=it.namespace, labels=_labels(job, app), deadline=within,
+            why=f"{count} pods of {job or app or it.namespace} {what}",
+        ),
+    )  # fmt: skip
 
 
 def _none_bound(pods: list[Object]) -> None:
