@@ -1,4 +1,4 @@
-"""Waiting for a state: list once, then follow the watch until a condition holds.
+"""Waiting for a state: list once, then follow the watch until a condition holds. Or holding one.
 
 A broken or expired watch is opened again from a fresh list: no event is needed for the *state*
 to be right, and the deadline goes on running.
@@ -7,11 +7,12 @@ to be right, and the deadline goes on running.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from clusters.errors import ApiError, Expired, Unreachable, WaitTimeout
 from clusters.refusals import refusal
+from oracles.errors import HarnessError
 
 if TYPE_CHECKING:
     from clusters.kube import Kube, Object, Resource
@@ -69,6 +70,46 @@ def wait_for[T](
             raise WaitTimeout(
                 f"{why}: not within {deadline:.0f} s; last seen: {describe(seen.values())}{trouble}"
             )
+
+
+def hold(
+    kube: Kube,
+    what: Resource,
+    namespace: str,
+    check: Callable[[Mapping[str, Object], float], None],
+    *,
+    labels: str = "",
+    seconds: float,
+) -> dict[str, Object]:
+    """Show *check* all objects, by name, now and after every change that the watch shows for
+    *seconds*, with the seconds gone by; returns the objects that there were at the end.
+
+    Raises:
+        HarnessError: the watch broke, so nobody can say what happened meanwhile.
+    """
+    start = time.monotonic()
+    items, version = kube.list_with_version(what, namespace, labels=labels)
+    seen = {item["metadata"]["name"]: item for item in items}
+    check(seen, 0.0)
+    try:
+        # the server ends the stream by itself after the given time
+        while (left := seconds - (time.monotonic() - start)) > 0:
+            for event in kube.watch(what, namespace, since=version, labels=labels, timeout=left):
+                item = event["object"]
+                version = item["metadata"]["resourceVersion"]
+                if event["type"] == "BOOKMARK":
+                    continue
+                if event["type"] == "DELETED":
+                    seen.pop(item["metadata"]["name"], None)
+                else:
+                    seen[item["metadata"]["name"]] = item
+                check(seen, time.monotonic() - start)
+    except (Expired, Unreachable) as error:
+        raise HarnessError(
+            f"the watch that held the {what.plural} of {namespace} broke after"
+            f" {time.monotonic() - start:.1f} of {seconds:.0f} s: {error}"
+        ) from error
+    return seen
 
 
 def _id(item: Object) -> str:

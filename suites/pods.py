@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from clusters.errors import Expired, Unreachable
 from clusters.kube import PODS, Kube, Object, epoch
 from clusters.refusals import Refusal, refusal
 from clusters.resources import is_bound
 from clusters.topology import GPU
-from clusters.waiting import describe
+from clusters.waiting import describe, hold
 from fixtures.workloads import gang_pods
-from oracles.errors import HarnessError, InvariantViolation
+from oracles.errors import InvariantViolation
 from oracles.relations import TERMINAL
 
 #: seconds within which pods that have room are bound; a gang was measured at 1-4 on 2 cores
@@ -104,52 +102,13 @@ def hold_unbound(
                     f" {after:.1f} s into a time in which no pod of its gang may be bound"
                 )
 
-    seen = hold(kube, namespace, check, labels=labels, seconds=seconds)
+    seen = hold(kube, PODS, namespace, check, labels=labels, seconds=seconds)
     if len(seen) < least:
         raise InvariantViolation(
             f"{len(seen)} pods of {namespace} exist, {least} were to be held unbound: "
             f"{', '.join(sorted(seen)) or 'none'}"
         )
     return len(seen)
-
-
-def hold(
-    kube: Kube,
-    namespace: str,
-    check: Callable[[Mapping[str, Object], float], None],
-    *,
-    labels: str = "",
-    seconds: float,
-) -> dict[str, Object]:
-    """Show *check* all pods, by name, now and after every change that the watch shows for
-    *seconds*, with the seconds gone by; returns the pods that there were at the end.
-
-    Raises:
-        HarnessError: the watch broke, so nobody can say what happened meanwhile.
-    """
-    start = time.monotonic()
-    pods, version = kube.list_with_version(PODS, namespace, labels=labels)
-    seen = {pod["metadata"]["name"]: pod for pod in pods}
-    check(seen, 0.0)
-    try:
-        # the server ends the stream by itself after the given time
-        while (left := seconds - (time.monotonic() - start)) > 0:
-            for event in kube.watch(PODS, namespace, since=version, labels=labels, timeout=left):
-                pod = event["object"]
-                version = pod["metadata"]["resourceVersion"]
-                if event["type"] == "BOOKMARK":
-                    continue
-                if event["type"] == "DELETED":
-                    seen.pop(pod["metadata"]["name"], None)
-                else:
-                    seen[pod["metadata"]["name"]] = pod
-                check(seen, time.monotonic() - start)
-    except (Expired, Unreachable) as error:
-        raise HarnessError(
-            f"the watch that held the pods of {namespace} broke after"
-            f" {time.monotonic() - start:.1f} of {seconds:.0f} s: {error}"
-        ) from error
-    return seen
 
 
 def binding_seconds(pods: Sequence[Object]) -> float:

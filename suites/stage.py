@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from clusters import fakegpus
+from clusters import fakegpus, waiting
 from clusters.cluster import Capability, Cluster
 from clusters.kube import NODES, PODS, Kube, Object, Resource
 from clusters.resources import is_bound
@@ -245,7 +245,7 @@ class Stage:
                 changed = sorted(dict(bound.items() ^ first.items()))
                 raise InvariantViolation(f"other pods than before are bound {moment}: {changed}")
 
-        pods.hold(self.kube, self.ns, check, seconds=seconds)
+        waiting.hold(self.kube, PODS, self.ns, check, seconds=seconds)
 
     def read_group(self, name: str) -> GroupState | None:
         """A group's state now."""

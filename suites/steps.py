@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
+from clusters import waiting
 from clusters.kube import PODS, Object
 from clusters.resources import is_bound
 from suites import pods
@@ -177,7 +178,7 @@ class WholeOrNone:
         return f"WholeOrNone({self._seconds:g} s, {', '.join(self._gangs)})"
 
     def __call__(self, stage: Stage) -> None:
-        found = pods.hold(stage.kube, stage.ns, lambda *_: None, seconds=self._seconds)
+        found = waiting.hold(stage.kube, PODS, stage.ns, lambda *_: None, seconds=self._seconds)
         counts = stage.counts(found.values())
         for name in self._gangs:
             gang = stage.gangs[name]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from chaos import session
 from chaos.activities import activity, promised
 from chaos.errors import NotReached
-from clusters.errors import Expired, Unreachable
+from clusters import waiting
 from clusters.kube import PODS, Object
 from clusters.resources import is_bound
-from oracles.errors import HarnessError
 from oracles.relations import JOB_NAME, REPLICA_INDEX, REPLICA_TYPE
 
 
@@ -45,24 +43,16 @@ def pods_running(count: int, *, job: str = "", app: str = "", within: float = 60
 def pods_stay_unbound(*, job: str = "", app: str = "", seconds: float = 15, least: int = 0) -> int:
     """No pod is bound for a while: held on the watch."""
     it = session.current()
-    labels = _labels(job, app)
-    end = time.monotonic() + seconds
-    try:
-        pods, version = it.kube.list_with_version(PODS, it.namespace, labels=labels)
-        seen = {p["metadata"]["name"]: p for p in pods}
-        _none_bound(pods)
-        while (left := end - time.monotonic()) > 0:
-            for event in it.kube.watch(
-                PODS, it.namespace, since=version, labels=labels, timeout=left
-            ):
-                version = event["object"]["metadata"]["resourceVersion"]
-                if event["type"] in ("ADDED", "MODIFIED"):
-                    seen[event["object"]["metadata"]["name"]] = event["object"]
-                    _none_bound([event["object"]])
-    except (Expired, Unreachable) as error:
-        raise HarnessError(f"the watch that held pods unbound broke: {error}") from error
-    assert len(seen) >= least, f"{len(seen)} pods exist, {least} were to be held unbound"
-    return len(seen)
+    ever: set[str] = set()
+
+    def unbound(pods: Mapping[str, Object], after: float) -> None:
+        ever.update(pods)
+        for name, pod in pods.items():
+            assert not is_bound(pod), f"pod {name} is bound to {pod['spec']['nodeName']}"
+
+    waiting.hold(it.kube, PODS, it.namespace, unbound, labels=_labels(job, app), seconds=seconds)
+    assert len(ever) >= least, f"{len(ever)} pods exist, {least} were to be held unbound"
+    return len(ever)
 
 
 @activity
@@ -130,13 +120,6 @@ def _wait(
             why=f"{count} pods of {job or app or it.namespace} {what}",
         ),
     )  # fmt: skip
-
-
-def _none_bound(pods: list[Object]) -> None:
-    for pod in pods:
-        assert not is_bound(pod), (
-            f"pod {pod['metadata']['name']} is bound to {pod['spec']['nodeName']}"
-        )
 
 
 def _labels(job: str, app: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 from chaos.faults.gpus import SickenGpus
 from chaos.injecting import Injector
 from chaos.site import Site
-from clusters import fakegpus
+from clusters import fakegpus, waiting
 from clusters.cluster import Capability
 from clusters.kube import PODS, Object
 from clusters.resources import is_bound
@@ -159,7 +159,7 @@ def _run_on(stage: Stage, before: list[Object]) -> None:
                     f"pod {name} did not run on: {found.get(name, {}).get('status', 'it is gone')}"
                 )
 
-    pods.hold(stage.kube, stage.ns, check, seconds=SHORT)
+    waiting.hold(stage.kube, PODS, stage.ns, check, seconds=SHORT)
 
 
 def _containers(pod: Object) -> list[str]:

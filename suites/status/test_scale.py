@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from clusters import waiting
 from clusters.kube import PODS, PYTORCHJOBS, Kube, Object
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
@@ -100,7 +101,7 @@ def test_a_worker_that_left_is_not_made_again(
             )
 
         with expect(f"nobody takes the place of {second}"):
-            pods.hold(kube, ns, stays_away, seconds=HELD)
+            waiting.hold(kube, PODS, ns, stays_away, seconds=HELD)
 
 
 def _scale(kube: Kube, namespace: str, name: str) -> dict[str, Any]:
