@@ -12,6 +12,7 @@ import pytest
 from clusters import waiting
 from clusters.errors import ApiError, WaitTimeout
 from clusters.kube import NODES, Object
+from oracles.errors import HarnessError
 from tests.clusters.api_server import Server, event, listed, node, refused, serving
 
 
@@ -138,6 +139,37 @@ def test_on_expiry_it_says_what_the_trouble_was(server: Server) -> None:
     server.stop()
     with pytest.raises(WaitTimeout, match=r"not within 0 s; last seen: nothing; last trouble: GET"):
         kube.wait(NODES, lambda _: None, deadline=0.3, why="x")
+
+
+def held(server: Server, seconds: float) -> tuple[list[list[str]], list[str]]:
+    """The names of the nodes at each look, and at the end."""
+    looks: list[list[str]] = []
+    left = waiting.hold(
+        server.kube, NODES, "", lambda seen, _: looks.append(sorted(seen)), seconds=seconds
+    )
+    return looks, sorted(left)
+
+
+def test_every_change_is_looked_at_while_something_is_held(server: Server) -> None:
+    """And the watch is opened anew where it ended, as long as the time lasts."""
+    server.script = [
+        listed(node("a"), version=33),
+        lambda r: r.stream(event("ADDED", node("b", 35)), event("BOOKMARK", node("", 36))),
+        lambda r: r.stream(event("DELETED", node("a", 37)), hold=0.6),
+    ]
+    looks, left = held(server, 0.5)
+    assert looks == [["a"], ["a", "b"], ["b"]]
+    assert left == ["b"]
+    assert [r.query.get("resourceVersion") for r in server.requests[1:3]] == ["33", "36"]
+
+
+def test_nobody_can_say_what_a_broken_watch_would_have_shown(server: Server) -> None:
+    server.script = [
+        listed(node("a"), version=33),
+        lambda r: r.stream(event("ADDED", node("b")), b'{"type":', whole=False),
+    ]
+    with pytest.raises(HarnessError, match=r"that held the nodes of .* broke after 0"):
+        held(server, 5.0)
 
 
 def test_describe() -> None:
