@@ -18,12 +18,12 @@ from clusters.kube import PODS, PYTORCHJOBS
 from fixtures import runtimes, workloads
 from fixtures.workloads import Program, TrainOptions
 from oracles.errors import NotApplicable
+from oracles.relations import JOB_NAME
 
 #: as in suites/elastic: torchrun's own 30 and 60 s would only make everybody wait
 RENDEZVOUS = {"last_call_timeout": "2", "read_timeout": "20"}
 #: steps between two checkpoints of jobs that train
 INTERVAL = 10
-JOB_LABEL = "training.kubeflow.org/job-name"
 
 
 @activity
@@ -143,7 +143,7 @@ def shared_folder(it: session.Session, job: str) -> Path | None:
     return workloads.job_folder(it.site.cluster, it.namespace, job)
 
 
-def give(it: session.Session, job: str, *orders: str, label: str = JOB_LABEL) -> None:
+def give(it: session.Session, job: str, *orders: str, label: str = JOB_NAME) -> None:
     """Give orders to a job's programs. Pods without containers can be told to finish only.
 
     Raises:

@@ -11,6 +11,7 @@ from chaos.site import Site
 from chaos.undo.steps import Patch, Step
 from clusters.errors import WaitTimeout
 from clusters.kube import Object, Resource
+from oracles.relations import JOB_NAME
 
 
 class _JobFault(Planned):
@@ -49,7 +50,7 @@ class _JobFault(Planned):
         try:
             return self.site.kube.wait(
                 PODS, there, namespace=self.namespace, deadline=deadline, why=why,
-                labels=f"training.kubeflow.org/job-name={self.job},{self._labels}".rstrip(","),
+                labels=f"{JOB_NAME}={self.job},{self._labels}".rstrip(","),
             )  # fmt: skip
         except WaitTimeout as error:
             raise NotProven(f"it was written, but: {error}") from error

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chaos import looking
-from chaos.actions.jobs import JOB_LABEL
 from chaos.errors import FaultError
 from chaos.faults.base import Fault
 from chaos.session import Session
@@ -24,6 +23,7 @@ from clusters.errors import ApiError, ClusterError, WaitTimeout
 from clusters.kube import PODS, SERVICES, Object, conditions
 from clusters.progress import say
 from oracles.errors import HarnessError, NotApplicable
+from oracles.relations import JOB_NAME
 
 #: seconds of calm within which jobs have to run again, to end, and to leave nothing
 RUNS, ENDS, GONE = 180.0, 120.0, 60.0
@@ -184,7 +184,7 @@ def _leaves_nothing(it: Session, fleet: Fleet, before: looking.State, found: Sto
             f"no {what.plural} of deleted jobs are left",
             lambda what=what: it.kube.wait(  # type: ignore[misc]
                 what, lambda items: None if items else True, namespace=it.namespace,
-                labels=JOB_LABEL, deadline=GONE, why=f"no {what.plural}",
+                labels=JOB_NAME, deadline=GONE, why=f"no {what.plural}",
             ),
         )  # fmt: skip
     end = time.monotonic() + GONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from chaos.actions.jobs import JOB_LABEL, give, shared_folder
+from chaos.actions.jobs import give, shared_folder
 from chaos.activities import workers_of
 from chaos.errors import FaultError
 from chaos.faults import gpus, nodes
@@ -23,6 +23,7 @@ from chaos.target import Target
 from clusters.kube import PODS, PYTORCHJOBS, Object
 from fixtures import workloads
 from fixtures.workloads import Program
+from oracles.relations import JOB_NAME
 
 #: label of the pods of a gang without a job
 GANG_LABEL = "app"
@@ -74,7 +75,7 @@ def submit(it: Session, fleet: Fleet, strike: Strike) -> str:
 
 def finish(it: Session, fleet: Fleet, name: str) -> None:
     """Tell a job or a gang to come to its end."""
-    give(it, name, "finish", label=GANG_LABEL if name in fleet.gangs else JOB_LABEL)
+    give(it, name, "finish", label=GANG_LABEL if name in fleet.gangs else JOB_NAME)
     fleet.told.add(name)
 
 
@@ -98,7 +99,7 @@ def _pods(it: Session, fleet: Fleet, *, jobs_only: bool = False) -> list[Object]
     found = []
     for pod in it.kube.find(PODS, it.namespace):
         labels = pod["metadata"].get("labels") or {}
-        name = labels.get(JOB_LABEL) or ("" if jobs_only else labels.get(GANG_LABEL, ""))
+        name = labels.get(JOB_NAME) or ("" if jobs_only else labels.get(GANG_LABEL, ""))
         states = pod["status"].get("containerStatuses") or []
         if (
             name
