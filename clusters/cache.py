@@ -67,7 +67,7 @@ def lock(name: str, *, shared: bool = False, passing: bool = False) -> Iterator[
         while True:
             handle = stack.enter_context(path.open("a+"))
             _acquire(handle, name, shared)
-            if path.exists() and path.stat().st_ino == os.fstat(handle.fileno()).st_ino:
+            if _is_at(handle, path):
                 break
             handle.close()  # removed by its last holder while we waited for it
         if not shared:
@@ -80,6 +80,13 @@ def lock(name: str, *, shared: bool = False, passing: bool = False) -> Iterator[
         finally:
             if passing:
                 path.unlink(missing_ok=True)
+
+
+def _is_at(handle: TextIO, path: Path) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle.fileno()))
+    except FileNotFoundError:  # one look, not two: it may go in between
+        return False
 
 
 def _acquire(handle: TextIO, name: str, shared: bool) -> None:
