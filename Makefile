@@ -64,7 +64,7 @@ smoke: $(READY) ## one real small kind cluster
 lint: $(READY) ## ruff, mypy, imports between rooms
 	@$(call verdict,.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy && .venv/bin/lint-imports)
 
-prove: $(READY) ## breaks real systems on purpose, and shows that the harness says so (25 min)
+prove: $(READY) ## breaks real systems on purpose, and shows that the harness says so (half an hour)
 	@$(call verdict,$(PY) -m pytest tests/proofs -m proof -q $(ARGS))
 
 experiments: $(READY) ## what becomes of jobs while things break: chaos/experiments, a test each (1 h)
