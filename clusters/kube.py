@@ -17,16 +17,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusters.apiserver import MANAGER, ApiServer
-from clusters.errors import ApiError, ClusterError, Expired
+from clusters.errors import ApiError, ClusterError, Expired, NotServed
 from clusters.resources import (
     DEPLOYMENTS,
     EVENTS,
+    JOBS,
+    JOBSETS,
     NAMESPACES,
     NODES,
     PODS,
     PYTORCHJOBS,
     SERVICES,
     TFJOBS,
+    TRAINJOBS,
     Object,
     Resource,
     conditions,
@@ -37,6 +40,8 @@ from clusters.streaming import LineStream
 __all__ = [
     "DEPLOYMENTS",
     "EVENTS",
+    "JOBS",
+    "JOBSETS",
     "MANAGER",
     "NAMESPACES",
     "NODES",
@@ -44,6 +49,7 @@ __all__ = [
     "PYTORCHJOBS",
     "SERVICES",
     "TFJOBS",
+    "TRAINJOBS",
     "ExecResult",
     "Kube",
     "Object",
@@ -74,18 +80,28 @@ class Kube(ApiServer):
         self._resources: dict[tuple[str, str], Resource] = {}
 
     def resource(self, api_version: str, kind: str) -> Resource:
-        """The resource of a kind, by discovery (cached). Raises ApiError when not served."""
+        """The resource of a kind, by discovery (cached). Raises NotServed, an ApiError."""
         known = self._resources.get((api_version, kind))
         if known is None:
             base = "/api/v1" if api_version == "v1" else f"/apis/{api_version}"
-            for item in self.request("GET", base)["resources"]:
+            for item in self._served(base):
                 if "/" not in item["name"]:
                     found = Resource(api_version, item["name"], item["kind"], item["namespaced"])
                     self._resources[(api_version, item["kind"])] = found
             known = self._resources.get((api_version, kind))
         if known is None:
-            raise ApiError(f"{self.host} does not serve {kind} in {api_version}", status=404)
+            raise NotServed(f"{self.host} does not serve {kind} in {api_version}", kind=kind)
         return known
+
+    def _served(self, base: str) -> list[Object]:
+        """The kinds of a version of a group; none of one that is not served."""
+        try:
+            found: list[Object] = self.request("GET", base)["resources"]
+        except ApiError as error:
+            if error.status == 404:
+                return []
+            raise
+        return found
 
     # objects -------------------------------------------------------------------------------
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from oracles import relations
 from oracles.history import DELETED, Event
+from oracles.invariants.roots import Roots
 from oracles.invariants.rule import LAST, Rule
 from oracles.invariants.world import GONE, MADE
 
-_KINDS = frozenset({"Pod"}) | relations.GROUP_KINDS | relations.CHILD_KINDS
+_KINDS = frozenset({"Pod"}) | relations.GROUP_KINDS | relations.CHILD_KINDS | set(relations.BETWEEN)
 
 
 class _Child:
@@ -34,7 +35,7 @@ class _Dead:
 
 
 class Leftovers(Rule):
-    """C03.
+    """C03; of TrainJobs, too, whose pods are their JobSet's Jobs'.
 
     A pod may take its own grace period on top of the bound; of one on a node that is not Ready
     nobody can say that it is gone. Where the history ends before the bound, there is no verdict.
@@ -44,7 +45,7 @@ class Leftovers(Rule):
     promise = "Everything that was made for a job is gone within a bound after the job is."
     source = "kubernetes.io: Garbage Collection, owners and dependents"
     behaviour = "C03"
-    kinds = _KINDS | frozenset(relations.JOB_KINDS)
+    kinds = _KINDS | relations.ALL_JOBS
     wants = MADE | GONE
 
     def __init__(self, *args: object, **more: object) -> None:
@@ -52,20 +53,21 @@ class Leftovers(Rule):
         self._children: dict[str, _Child] = {}
         self._of: dict[str, set[str]] = {}
         self._dead: dict[str, _Dead] = {}
+        self._roots = Roots()
 
     def feed(self, event: Event) -> None:
         """Note who belongs to whom, and who goes."""
-        if event.kind in relations.JOB_KINDS:
-            job = self.world.job
-            if job is not None and self.world.changed & GONE and self._of.get(job.uid):
-                self._dead[job.uid] = _Dead(self.world.now, event.seq, job.subject)
-        elif event.type == DELETED:
+        if event.kind in relations.ALL_JOBS:
+            if event.type == DELETED and self._of.get(event.uid):
+                subject = f"{event.kind} {event.namespace}/{event.name}"
+                self._dead[event.uid] = _Dead(self.world.now, event.seq, subject)
+            return
+        root = self._roots.of(event, self.world.owner(event))
+        if event.type == DELETED:
             self._gone(event)
-        elif event.uid not in self._children:
-            owner = self.world.owner(event)
-            if owner is not None and owner.kind in relations.JOB_KINDS:
-                self._children[event.uid] = _Child(event, owner.uid)
-                self._of.setdefault(owner.uid, set()).add(event.uid)
+        elif root and event.uid not in self._children:
+            self._children[event.uid] = _Child(event, root)
+            self._of.setdefault(root, set()).add(event.uid)
 
     def _gone(self, event: Event) -> None:
         child = self._children.pop(event.uid, None)
