@@ -61,12 +61,19 @@ class TrainJobs:
     # making ----------------------------------------------------------------------------------
 
     def add(
-        self, name: str, *, nodes: int = NODES, spec: Object | None = None, **runtime: Any
+        self,
+        name: str,
+        *,
+        nodes: int = NODES,
+        spec: Object | None = None,
+        job: Object | None = None,
+        **runtime: Any,
     ) -> Object:
         """A runtime, and a job of it that is a gang where the scheduler has gangs.
 
         Args:
             spec: further fields of the job's spec.
+            job: another one instead.
             runtime: see :func:`fixtures.workloads.training_runtime`.
         """
         scheduler = self._system.scheduler
@@ -78,7 +85,7 @@ class TrainJobs:
             )
         )
         self.nodes[name] = nodes
-        return self.submit(trainjob(name, nodes=nodes, **(spec or {})))
+        return self.submit(job or trainjob(name, nodes=nodes, **(spec or {})))
 
     def submit(self, job: Object) -> Object:
         """Submit a job whose runtime was made just now: the webhook looks for it in a cache."""

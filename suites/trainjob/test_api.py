@@ -13,7 +13,7 @@ from clusters.kube import PODS, SERVICES, Object, until_true
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.workloads import training_runtime, trainjob
 from suites import tables
-from suites.trainjob.stage import INDEX_LABEL, KIND, KNOWN, TrainJobs, of
+from suites.trainjob.stage import INDEX_LABEL, KIND, KNOWN, TrainJobs, names, of
 
 pytestmark = pytest.mark.jobs(KIND)
 
@@ -64,6 +64,12 @@ def _name(job: Object) -> None:
     job["metadata"]["name"] = "1st"
 
 
+def _sneaked(job: Object) -> None:
+    """A variable of torchrun's, in a job that leaves the number of processes to its runtime."""
+    del job["spec"]["trainer"]["numProcPerNode"]
+    job["spec"]["trainer"]["env"] = [{"name": "PET_NNODES", "value": "9"}]
+
+
 def _override(job_name: str, container: str) -> Change:
     override = {
         "targetJobs": [{"name": job_name}],
@@ -100,6 +106,9 @@ WRONG: dict[str, Wrong] = {
     ),
     "TrainJob, a variable of torchrun's": Wrong(
         _trainer(env=[{"name": "PET_NNODES", "value": "9"}]), ("spec.trainer.env",)
+    ),
+    "TrainJob, a variable of torchrun's beside no number of processes": Wrong(
+        _sneaked, ("spec.trainer.env",)
     ),
     "TrainJob, an override of a job that is not there": Wrong(
         _override("nobody", "node"), ("podSpecOverrides",)
@@ -198,12 +207,19 @@ def test_an_immutable_field_of_a_trainjob_cannot_be_changed(
     assert not changed, f"its pods were replaced: {changed}"
 
 
-@pytest.mark.behaviour("V02", case="TrainJob")
+@pytest.mark.behaviour("V02")
+@pytest.mark.parametrize("said", [True, False], ids=["TrainJob", "TrainJob, as its runtime says"])
 def test_each_node_of_a_trainjob_is_told_where_the_others_are(
-    trainjobs: TrainJobs, ns: str
+    trainjobs: TrainJobs, ns: str, said: bool
 ) -> None:
-    """torchrun's variables; the first node's address is one that the job's service gives it."""
-    trainjobs.add("told", nodes=3)
+    """torchrun's variables; the first node's address is one that the job's service gives it.
+
+    kubeflow/trainer#4076: nothing is told to the nodes of a job that leaves all to its runtime.
+    """
+    job = trainjob("told", nodes=3)
+    if not said:
+        del job["spec"]["trainer"]
+    trainjobs.add("told", nodes=3, job=job)
     trainjobs.run()
     found = trainjobs.kube.find(PODS, ns, labels=of("told"))
     wanted = {
@@ -213,20 +229,19 @@ def test_each_node_of_a_trainjob_is_told_where_the_others_are(
         "PET_MASTER_PORT": PORT,
     }
     for pod in found:
-        env = pod["spec"]["containers"][0]["env"]
+        name, env = pod["metadata"]["name"], pod["spec"]["containers"][0]["env"]
         told = {v["name"]: v["value"] for v in env if v["name"].startswith("PET_") and "value" in v}
-        assert told == wanted, f"{pod['metadata']['name']} is told {told}"
+        assert told == wanted, f"a node is told {told}, and is to be told {wanted}"
         (rank,) = (v["valueFrom"]["fieldRef"] for v in env if v["name"] == "PET_NODE_RANK")
-        name = rank["fieldPath"].partition("['")[2].removesuffix("']")
-        kept = pod["metadata"]["annotations"].get(name)
-        assert kept == pod["metadata"]["labels"][INDEX_LABEL], f"its rank is read from {rank}"
+        note = rank["fieldPath"].partition("['")[2].removesuffix("']")
+        kept = pod["metadata"]["annotations"].get(note)
+        index = pod["metadata"]["labels"][INDEX_LABEL]
+        assert kept == index, f"{name} reads its rank from {rank}, and is node {index}"
     hosts = sorted(f"{p['spec']['hostname']}.{p['spec']['subdomain']}" for p in found)
     assert hosts == [f"told-node-0-{index}.told" for index in range(3)]
     service = trainjobs.kube.get(SERVICES, "told", ns)
     assert service is not None, "there is no service of the name that its nodes are told"
     chosen = service["spec"]["selector"].items()
-    strangers = [
-        p["metadata"]["name"] for p in found if not chosen <= p["metadata"]["labels"].items()
-    ]
+    strangers = names([p for p in found if not chosen <= p["metadata"]["labels"].items()])
     assert not strangers, f"its service does not lead to {strangers}"
     assert service["spec"]["clusterIP"] == "None", "its service is none that names pods"

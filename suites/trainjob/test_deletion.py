@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from clusters.kube import PODS, Object
+from clusters.kube import JOBSETS, PODS, Object
 from fixtures.plugin.given import Expecting
 from fixtures.workloads import Program
 from suites import tables
-from suites.trainjob.stage import KIND, TrainJobs, names, runs
+from suites.trainjob.stage import KIND, TrainJobs, names
 
 pytestmark = pytest.mark.jobs(KIND)
 
@@ -92,24 +92,35 @@ def test_a_trainjob_deleted_in_any_state_leaves_nothing(
             table.hold(what.plural, not back, f"made again after their job was deleted: {back}")
 
 
+def _leaving(item: Object) -> bool:
+    return "deletionTimestamp" in item["metadata"]
+
+
 @pytest.mark.behaviour("C04")
 @pytest.mark.parametrize("code", [0, 1], ids=["TrainJob, success", "TrainJob, failure"])
-def test_a_finished_trainjob_does_not_start_again(trainjobs: TrainJobs, code: int) -> None:
-    """Its pods are deleted, then its Job, and it is written to."""
+def test_a_finished_trainjob_does_not_start_again(
+    trainjobs: TrainJobs, expect: Expecting, code: int
+) -> None:
+    """Its pods, Job, service, JobSet and group are deleted in turn, and it is written to.
+
+    kubeflow/trainer#3779: later releases made another JobSet for a job that had failed.
+    """
     end = "Failed" if code else "Complete"
     _ending(code)(trainjobs, "done")
     late = trainjobs.reach({"done": tables.true(end)}, deadline=STATES_REACHED)
     assert not late, f"its pods ended with {code}, and it is {late}"
-    for what in trainjobs.children()[:2]:
+    for what in trainjobs.children():
         for item in trainjobs.kube.find(what, trainjobs.namespace):
             name = item["metadata"]["name"]
             trainjobs.kube.delete(what, name, trainjobs.namespace, grace=0)
+    with expect("what was deleted of a finished job is gone"):
+        trainjobs.kube.wait(
+            JOBSETS, lambda found: None if any(map(_leaving, found)) else True,
+            namespace=trainjobs.namespace, deadline=GONE, why="no JobSet is being deleted",
+        )  # fmt: skip
     trainjobs.patch("done", {"labels": {"muster.dev/touched": "yes"}})
-
-    def running(pods: list[Object]) -> str:
-        return names([pod for pod in pods if runs(pod)])
-
-    back = tables.held(trainjobs.kube, PODS, trainjobs.namespace, running, seconds=HOLD)
-    assert not back, f"it was {end}, and pods run again: {back}"
+    for what in (JOBSETS, PODS):
+        back = tables.held(trainjobs.kube, what, trainjobs.namespace, names, seconds=HOLD)
+        assert not back, f"it was {end}, and these {what.plural} were made again: {back}"
     now = tables.told(trainjobs.job("done"))
     assert now == end, f"it was {end}, and is {now}"

@@ -6,10 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from clusters.kube import PODS
+from chaos.faults.base import Fault, Proof
+from chaos.faults.systems import KillSystem, Target
+from chaos.site import Site
+from clusters.cluster import Capability
+from clusters.kube import JOBSETS, PODS
 from clusters.topology import GPU
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
+from fixtures.systems import manifests
+from fixtures.systems.operators import trainer_manifests
 from suites import groups, pods, promises
 from suites.pods import ADMISSION, HOLD
 from suites.trainjob.stage import KIND, TrainJobs, of
@@ -18,8 +24,10 @@ pytestmark = pytest.mark.jobs(KIND)
 
 #: seconds within which the operator makes a job's group
 MADE = 15.0
-#: what pods of ours ask for besides GPUs
+#: what pods of ours ask for besides GPUs, in thousandths of a CPU
 CPU = 50
+#: seconds until an operator that was killed has begun again, and made its first JobSet
+BEGUN = 45.0
 
 
 @pytest.mark.behaviour("G01", case="TrainJob")
@@ -103,3 +111,35 @@ def test_the_group_of_a_trainjob_asks_for_what_its_pods_ask_for(
     assert found == {"cpu": f"{2 * CPU}m", GPU: "2"}, (
         f"its pods ask for {2 * CPU}m of CPU and 2 GPUs, its group for {found}"
     )
+
+
+@pytest.mark.exclusive
+@pytest.mark.behaviour("G01", case="TrainJob, with no more rights than its manifests give")
+def test_the_rights_of_the_manifests_are_enough_for_gangs(
+    system: SystemUnderTest,
+    trainjobs: TrainJobs,
+    inject: Callable[[Fault], Proof],
+    expect: Expecting,
+) -> None:
+    """kubeflow/trainer#2787: it watches what it may not read, and never begins with TrainJobs.
+
+    Every other test has the rights added (fixtures/systems/operators/trainer_manifests.py).
+    """
+    promises.require_gang_jobs(system.scheduler)
+    system.cluster.require(Capability.OWN_CLUSTER)
+    kube = system.cluster.kube
+    added = manifests.labelled(trainer_manifests.rights(), system.operator.name)
+    for item in added:
+        what = kube.resource(item["apiVersion"], item["kind"])
+        kube.delete(what, item["metadata"]["name"])
+    try:
+        inject(KillSystem(Site.of(system.cluster), Target.operator(system.operator)))
+        trainjobs.add("rights", nodes=1)
+        with expect("a TrainJob becomes a JobSet"):
+            kube.wait(
+                JOBSETS, lambda found: True if found else None, namespace=trainjobs.namespace,
+                deadline=BEGUN, why="its JobSet made",
+            )  # fmt: skip
+    finally:
+        kube.apply(*added)
+        system.operator.restart(system.cluster)
