@@ -6,7 +6,7 @@ has no condition at all while its pods wait or run. What those are doing is seen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from clusters.cluster import Cluster
@@ -67,6 +67,7 @@ class TrainJobs:
         nodes: int = NODES,
         spec: Object | None = None,
         job: Object | None = None,
+        alter: Callable[[Object], None] = lambda runtime: None,
         **runtime: Any,
     ) -> Object:
         """A runtime, and a job of it that is a gang where the scheduler has gangs.
@@ -74,16 +75,14 @@ class TrainJobs:
         Args:
             spec: further fields of the job's spec.
             job: another one instead.
+            alter: changes the runtime before it is made.
             runtime: see :func:`fixtures.workloads.training_runtime`.
         """
         scheduler = self._system.scheduler
-        self.create(
-            training_runtime(
-                name,
-                **{"scheduler_name": scheduler.scheduler_name, **grouped(scheduler)},
-                **runtime,
-            )
-        )
+        common = {"scheduler_name": scheduler.scheduler_name, **grouped(scheduler)}
+        made = training_runtime(name, nodes=nodes, **common, **runtime)
+        alter(made)
+        self.create(made)
         self.nodes[name] = nodes
         return self.submit(job or trainjob(name, nodes=nodes, **(spec or {})))
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from chaos.faults.base import Fault, Proof
 from chaos.faults.systems import KillSystem, Target
+from chaos.injecting import Injector
 from chaos.site import Site
 from clusters.cluster import Capability
-from clusters.kube import JOBSETS, PODS
+from clusters.kube import JOBSETS, PODS, Object
 from clusters.topology import GPU
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting, Measuring
-from fixtures.systems import manifests
+from fixtures.systems import answering, manifests
 from fixtures.systems.operators import trainer_manifests
 from suites import groups, pods, promises
 from suites.pods import ADMISSION, HOLD
@@ -93,15 +93,19 @@ def test_the_group_of_a_trainjob_asks_for_what_its_pods_ask_for(
     expect: Expecting,
     own: bool,
 ) -> None:
-    """kubeflow/trainer#2525: what a TrainJob itself says of each node's resources is left out."""
+    """kubeflow/trainer#2525: what a TrainJob itself says of each node's resources is left out.
+
+    The GPUs stand among the requests, too: only those are added up (k8s.io/component-helpers,
+    PodRequests), and nobody makes requests of the limits in a template.
+    """
     promises.require_gang_jobs(system.scheduler)
     gpus(2)
     if own:
-        asks = {"requests": {"cpu": f"{CPU}m"}, "limits": {GPU: 1}}
+        asks = {"requests": {"cpu": f"{CPU}m", GPU: 1}, "limits": {GPU: 1}}
         trainer = {"numNodes": 2, "numProcPerNode": 1, "resourcesPerNode": asks}
         trainjobs.add("asks", nodes=2, spec={"trainer": trainer}, node_selector={"gpu": "yes"})
     else:
-        trainjobs.add("asks", nodes=2, gpus=1)
+        trainjobs.add("asks", nodes=2, gpus=1, alter=_request_limits)
     with expect("all 2 pods are bound"):
         bound = pods.wait_bound(trainjobs.kube, ns, 2, labels=of("asks"), deadline=ADMISSION)
     assert sum(map(pods.gpus_of, bound)) == 2, "its pods do not ask for a GPU each"
@@ -113,12 +117,19 @@ def test_the_group_of_a_trainjob_asks_for_what_its_pods_ask_for(
     )
 
 
+def _request_limits(runtime: Object) -> None:
+    for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+        for container in job["template"]["spec"]["template"]["spec"]["containers"]:
+            resources = container["resources"]
+            resources["requests"] |= resources.get("limits", {})
+
+
 @pytest.mark.exclusive
 @pytest.mark.behaviour("G01", case="TrainJob, with no more rights than its manifests give")
 def test_the_rights_of_the_manifests_are_enough_for_gangs(
     system: SystemUnderTest,
     trainjobs: TrainJobs,
-    inject: Callable[[Fault], Proof],
+    inject: Injector,
     expect: Expecting,
 ) -> None:
     """kubeflow/trainer#2787: it watches what it may not read, and never begins with TrainJobs.
@@ -133,7 +144,10 @@ def test_the_rights_of_the_manifests_are_enough_for_gangs(
         what = kube.resource(item["apiVersion"], item["kind"])
         kube.delete(what, item["metadata"]["name"])
     try:
-        inject(KillSystem(Site.of(system.cluster), Target.operator(system.operator)))
+        killed = KillSystem(Site.of(system.cluster), Target.operator(system.operator))
+        inject(killed)
+        inject.recover(killed)
+        answering.webhooks_answer(kube, trainer_manifests.webhook_cases())
         trainjobs.add("rights", nodes=1)
         with expect("a TrainJob becomes a JobSet"):
             kube.wait(
