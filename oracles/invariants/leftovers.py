@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from oracles import relations
 from oracles.history import DELETED, Event
 from oracles.invariants.roots import Roots
 from oracles.invariants.rule import LAST, Rule
 from oracles.invariants.world import GONE, MADE
+
+#: seconds for which what is made for a job that was deleted already is put down to it
+LATE = 60.0
 
 _KINDS = frozenset({"Pod"}) | relations.GROUP_KINDS | relations.CHILD_KINDS | set(relations.BETWEEN)
 
@@ -54,13 +59,13 @@ class Leftovers(Rule):
         self._of: dict[str, set[str]] = {}
         self._dead: dict[str, _Dead] = {}
         self._roots = Roots()
+        self._before: deque[tuple[str, _Dead]] = deque()  # deleted before it had any children
 
     def feed(self, event: Event) -> None:
         """Note who belongs to whom, and who goes."""
         if event.kind in relations.ALL_JOBS:
-            if event.type == DELETED and self._of.get(event.uid):
-                subject = f"{event.kind} {event.namespace}/{event.name}"
-                self._dead[event.uid] = _Dead(self.world.now, event.seq, subject)
+            if event.type == DELETED:
+                self._died(event)
             return
         root = self._roots.of(event, self.world.owner(event))
         if event.type == DELETED:
@@ -68,6 +73,18 @@ class Leftovers(Rule):
         elif root and event.uid not in self._children:
             self._children[event.uid] = _Child(event, root)
             self._of.setdefault(root, set()).add(event.uid)
+            late = next((dead for uid, dead in self._before if uid == root), None)
+            if late is not None:
+                self._dead.setdefault(root, late)
+
+    def _died(self, event: Event) -> None:
+        dead = _Dead(self.world.now, event.seq, f"{event.kind} {event.namespace}/{event.name}")
+        while self._before and self._before[0][1].at < dead.at - LATE:
+            self._before.popleft()
+        if self._of.get(event.uid):
+            self._dead[event.uid] = dead
+        else:
+            self._before.append((event.uid, dead))
 
     def _gone(self, event: Event) -> None:
         child = self._children.pop(event.uid, None)

@@ -179,7 +179,7 @@ def test_a_job_more(system: SystemUnderTest, trainjobs: TrainJobs, inject: Injec
 
 
 @pytest.mark.proves(
-    "C03", by="somebody's finalizer keeps a Job of a deleted TrainJob", shows="no jobs of deleted"
+    "C03", by="somebody's finalizer keeps a Job of a deleted TrainJob", rule="leftovers"
 )
 def test_a_job_that_stays(system: SystemUnderTest, trainjobs: TrainJobs, expect: Expecting) -> None:
     collecting.wait(system)

@@ -84,6 +84,34 @@ def test_whatever_stays_of_a_deleted_trainjob_is_told(stays: str) -> None:
     assert h.judge().violations[0].subject == "TrainJob t/train"
 
 
+def test_what_is_made_for_a_trainjob_that_was_deleted_before_is_told() -> None:
+    h = History()
+    job = h.thing("TrainJob", "train")
+    gone = job.gone()
+    h.after(1)
+    late = h.thing("JobSet", "train", owner=job)
+    pod = h.pod("train-node-0-0-abcde", owner=h.thing("Job", "train-node-0", owner=late))
+    h.after(100)
+    h.node("n1")
+
+    found = [each for each in broken(h) if each[0] == "leftovers"]
+    assert {events for _, _, events in found} >= {(gone, late.added), (gone, pod.added)}
+
+
+def test_what_is_made_for_a_trainjob_that_was_deleted_before_may_go_in_time() -> None:
+    h = History()
+    for number in range(3):
+        job = h.thing("TrainJob", f"train-{number}")
+        job.gone()
+        late = h.thing("JobSet", f"train-{number}", owner=job)
+        h.after(2)
+        late.gone()
+        h.after(100)
+
+    assert names(h) == set()
+    assert exercised(h, "leftovers") == 3
+
+
 def test_a_trainjob_whose_children_go_with_it_is_judged_and_fine() -> None:
     h = History()
     chain = Chain(h)
