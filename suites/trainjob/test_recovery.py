@@ -17,6 +17,8 @@ from chaos.site import Site
 from clusters.kube import JOBS, JOBSETS, PODS, SERVICES, Object
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
+from fixtures.systems import answering
+from fixtures.systems.operators import trainer_manifests
 from suites import tables
 from suites.trainjob.stage import INDEX_LABEL, KIND, TrainJobs, names, of, runs
 
@@ -166,6 +168,9 @@ def test_a_killed_operator_changes_nothing_about_a_trainjobs_end(
     system: SystemUnderTest, trainjobs: TrainJobs, inject: Callable[[Fault], Proof], moment: str
 ) -> None:
     """Two jobs end as they would have, and nothing of them is made twice; JobSet is killed too."""
+    # on kind the kubelet keeps a container waiting that another test killed
+    cases = trainer_manifests.webhook_cases()
+    answering.webhooks_answer(trainjobs.kube, cases, deadline=BACK)
     for number in range(2):
         trainjobs.add(f"job-{number}", restart_policy="Never", backoff_limit=0)
 
