@@ -81,7 +81,7 @@ def standing(asked: Asked, title: str) -> Iterator[tuple[Handover, Recorder]]:
     folder = folder.resolve()
     with cache.lock("host"):  # nobody else's tests run while we break things
         folder.mkdir(parents=True)
-        kinds = [Kind(r.api_version, r.kind) for r in operator.jobs.values()]
+        kinds = [Kind(r.api_version, r.kind) for r in operator.recorded()]
         if (group := scheduler.group_resource()) is not None:
             kinds.append(Kind(group.api_version, group.kind))
         facts = {

@@ -69,6 +69,16 @@ class ApiError(ClusterError):
         self.status = status
 
 
+class NotServed(ApiError):
+    """The API server does not serve a kind, or does not yet."""
+
+    def __init__(
+        self, message: str, *, kind: str, status: int = 404, hint: str | None = None
+    ) -> None:
+        super().__init__(message, status=status, hint=hint)
+        self.kind = kind
+
+
 class Expired(ApiError):
     """A watch or list asked for a resource version that the server no longer has."""
 

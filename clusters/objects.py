@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from clusters.apiserver import MANAGER, ApiServer
-from clusters.errors import ApiError
+from clusters.errors import ApiError, NotServed
 from clusters.resources import Object, Resource
 
 
@@ -17,18 +17,28 @@ class Objects(ApiServer):
         self._resources: dict[tuple[str, str], Resource] = {}
 
     def resource(self, api_version: str, kind: str) -> Resource:
-        """The resource of a kind, by discovery (cached). Raises ApiError when not served."""
+        """The resource of a kind, by discovery (cached). Raises NotServed, an ApiError."""
         known = self._resources.get((api_version, kind))
         if known is None:
             base = "/api/v1" if api_version == "v1" else f"/apis/{api_version}"
-            for item in self.request("GET", base)["resources"]:
+            for item in self._served(base):
                 if "/" not in item["name"]:
                     found = Resource(api_version, item["name"], item["kind"], item["namespaced"])
                     self._resources[(api_version, item["kind"])] = found
             known = self._resources.get((api_version, kind))
         if known is None:
-            raise ApiError(f"{self.host} does not serve {kind} in {api_version}", status=404)
+            raise NotServed(f"{self.host} does not serve {kind} in {api_version}", kind=kind)
         return known
+
+    def _served(self, base: str) -> list[Object]:
+        """The kinds of a version of a group; none of one that is not served."""
+        try:
+            found: list[Object] = self.request("GET", base)["resources"]
+        except ApiError as error:
+            if error.status == 404:
+                return []
+            raise
+        return found
 
     def get(self, what: Resource, name: str, namespace: str | None = None) -> Object | None:
         """The object, or None when there is none."""

@@ -37,6 +37,10 @@ NAMESPACES = Resource("v1", "namespaces", "Namespace", namespaced=False)
 DEPLOYMENTS = Resource("apps/v1", "deployments", "Deployment")
 PYTORCHJOBS = Resource("kubeflow.org/v1", "pytorchjobs", "PyTorchJob")
 TFJOBS = Resource("kubeflow.org/v1", "tfjobs", "TFJob")
+TRAINJOBS = Resource("trainer.kubeflow.org/v1alpha1", "trainjobs", "TrainJob")
+#: what a TrainJob is made into, and that into these
+JOBSETS = Resource("jobset.x-k8s.io/v1alpha2", "jobsets", "JobSet")
+JOBS = Resource("batch/v1", "jobs", "Job")
 
 
 def conditions(item: Object) -> dict[str, str]:

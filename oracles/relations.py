@@ -15,7 +15,8 @@ Object = Mapping[str, Any]
 GPU = "nvidia.com/gpu"
 
 #: kind of a job -> field of its spec with the replica specs (training-operator 1.8.1,
-#: pkg/apis/kubeflow.org/v1/*_types.go)
+#: pkg/apis/kubeflow.org/v1/*_types.go). Rules that read conditions, counts, times, policies or
+#: replicas are about these kinds; what holds of TrainJobs, too, says so
 JOB_KINDS = {
     "PyTorchJob": "pytorchReplicaSpecs",
     "TFJob": "tfReplicaSpecs",
@@ -24,6 +25,15 @@ JOB_KINDS = {
     "PaddleJob": "paddleReplicaSpecs",
     "XGBoostJob": "xgbReplicaSpecs",
 }
+#: Kubeflow Trainer's (v2.0.0, pkg/apis/trainer/v1alpha1): it tells of conditions, and of no counts,
+#: times or replicas
+TRAIN_JOB = "TrainJob"
+#: whatever a user submits to an operator
+ALL_JOBS = frozenset(JOB_KINDS) | {TRAIN_JOB}
+#: what stands between a TrainJob and its pods, each owned by the one before
+BETWEEN = ("JobSet", "Job")
+#: conditions that say that a TrainJob has ended
+TRAIN_JOB_ENDS = ("Complete", "Failed")
 #: what Kueue makes of a gang: one for a job, or for a group of pods
 WORKLOAD = "Workload"
 #: kinds of group objects; those of scheduler-plugins, Volcano, kube-batch and Kubernetes itself
@@ -61,6 +71,7 @@ TERMINAL = frozenset({"Succeeded", "Failed"})
 CONTROLLERS: tuple[tuple[str, str, str], ...] = (
     # label, value, role
     ("control-plane", "kubeflow-training-operator", "operator"),  # overlays/standalone of 1.8.1
+    ("app.kubernetes.io/name", "trainer", "operator"),  # overlays/manager of Trainer 2.0.0
     ("component", "scheduler", "scheduler"),  # scheduler-plugins' chart and manifests
     ("component", "kube-scheduler", "kube-scheduler"),  # kubeadm's static pod
     ("app", "volcano-scheduler", "scheduler"),  # installer/ of Volcano
@@ -87,6 +98,15 @@ def owner(obj: Object) -> Owner | None:
             chosen = reference
             break
     return Owner(chosen.get("kind", ""), chosen.get("name", ""), chosen.get("uid", ""))
+
+
+def true_conditions(obj: Object) -> frozenset[str]:
+    """Types of the conditions in its status that are True."""
+    return frozenset(
+        str(condition.get("type", ""))
+        for condition in (obj.get("status") or {}).get("conditions") or ()
+        if condition.get("status") == "True"
+    )
 
 
 def replica(labels: Mapping[str, str]) -> tuple[str, int]:

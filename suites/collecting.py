@@ -9,14 +9,16 @@ children of eight deleted jobs were there 30 s later. That is no fault of an ope
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 
 from clusters.cluster import Capability, Cluster
 from clusters.errors import WaitTimeout
-from clusters.kube import Kube, Resource, until_true
+from clusters.kube import Kube, Object, Resource, until_true
+from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.systems.answering import own_namespace
 from fixtures.systems.deployments import CRDS
-from fixtures.workloads import Program, pytorchjob, tfjob
-from suites.cast import KINDS
+from fixtures.systems.operators import trainer_manifests
+from fixtures.workloads import Program, pytorchjob, tfjob, trainjob
 
 CONFIGMAPS = Resource("v1", "configmaps", "ConfigMap")
 #: seconds in which it deletes what was left by a job of a kind that it knows: measured 0.1 to 1.2
@@ -24,21 +26,33 @@ AT_ONCE = 4.0
 #: seconds until it knows: two of its looks, and the time that it takes to read all jobs
 KNOWN = 90.0
 
+_PROGRAM = Program(seconds=1)
+#: kind -> an object of it, of that name, that makes no pods where none may be made
+_OWNERS: dict[str, Callable[[str], Object]] = {
+    "PyTorchJob": lambda name: pytorchjob(name, workers=1, program=_PROGRAM),
+    "TFJob": lambda name: tfjob(name, ps=0, workers=1, gpus=0, program=_PROGRAM),
+    "TrainJob": lambda name: trainjob(
+        name, runtime=trainer_manifests.TORCH, runtime_kind=trainer_manifests.RUNTIMES.kind,
+        suspend=True,
+    ),
+    "JobSet": trainer_manifests.jobset,
+}  # fmt: skip
+
 #: uids of the definitions of kinds that it is known to know
 _known: set[str] = set()
 
 
-def wait(cluster: Cluster) -> None:
+def wait(system: SystemUnderTest) -> None:
     """Wait until it deletes at once what deleted jobs leave; once for each installation.
 
     Raises:
         ClusterError: it does not: a fault of the cluster.
     """
+    cluster = system.cluster
     if Capability.OWN_CLUSTER not in cluster.capabilities:
         return  # somebody's, and not made just now
-    found = [cluster.kube.get(CRDS, f"{what.plural}.kubeflow.org") for what in KINDS.values()]
-    uids = {item["metadata"]["uid"] for item in found if item is not None}
-    if uids <= _known:
+    kinds = [what for what in system.operator.recorded() if what.kind in _OWNERS]
+    if _uids(cluster, kinds) <= _known:
         return
     with own_namespace(cluster.kube) as namespace:
         none = {"pods": "0", "services": "0"}  # these jobs are to make nothing
@@ -51,33 +65,33 @@ def wait(cluster: Cluster) -> None:
             },
             namespace=namespace,
         )
-        for kind in KINDS:
+        for what in kinds:
             until_true(
-                lambda kind=kind: _collects(cluster.kube, namespace, kind),  # type: ignore[misc]
+                lambda what=what: _collects(cluster.kube, namespace, what),  # type: ignore[misc]
                 deadline=KNOWN,
-                why=f"the garbage collector knows {kind}s",
+                why=f"the garbage collector knows {what.kind}s",
                 every=0.1,
             )
-    _known.update(uids)
+    _known.update(_uids(cluster, kinds))
 
 
-def _collects(kube: Kube, namespace: str, kind: str) -> bool:
+def _uids(cluster: Cluster, kinds: list[Resource]) -> set[str]:
+    """Uids of the kinds' definitions."""
+    names = [f"{what.plural}.{what.api_version.partition('/')[0]}" for what in kinds]
+    found = [cluster.kube.get(CRDS, name) for name in names]
+    return {item["metadata"]["uid"] for item in found if item is not None}
+
+
+def _collects(kube: Kube, namespace: str, what: Resource) -> bool:
     """Whether what belongs to a new job is deleted at once with it."""
     name = f"probe-{secrets.token_hex(3)}"
-    program = Program(seconds=1)
-    job = (
-        pytorchjob(name, workers=1, program=program)
-        if kind == "PyTorchJob"
-        else tfjob(name, ps=0, workers=1, gpus=0, program=program)
-    )
-    what = KINDS[kind]
-    owner = kube.create(job, namespace=namespace)
+    owner = kube.create(_OWNERS[what.kind](name), namespace=namespace)
     meta = {
         "name": name,
         "ownerReferences": [
             {
                 "apiVersion": what.api_version,
-                "kind": kind,
+                "kind": what.kind,
                 "name": name,
                 "uid": owner["metadata"]["uid"],
             }

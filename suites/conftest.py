@@ -39,4 +39,4 @@ def playing(stage: Stage, gpus: Callable[[int], int], step: Expecting) -> Callab
 @pytest.fixture
 def collected(system: SystemUnderTest) -> None:
     """For tests that delete jobs: whoever deletes what they leave knows them."""
-    collecting.wait(system.cluster)
+    collecting.wait(system)

@@ -33,6 +33,12 @@ MODULES = ("chaos.actions", "chaos.probes")
 CONTROL = "chaos.control"
 #: an experiment mends what it broke, whatever happened
 MENDS = "recover_all"
+#: action -> kind of the job that it submits
+SUBMITS = {
+    "submit_program_job": "PyTorchJob",
+    "submit_training": "PyTorchJob",
+    "submit_tfjob": "TFJob",
+}
 
 
 class Extension(Strict):
@@ -71,6 +77,13 @@ class Experiment(Strict):
     def name(self) -> str:
         """The file's name without its ending: the case of the behaviour."""
         return self.path.stem
+
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """Kinds of the jobs that it submits; () when it makes do with pods."""
+        done = [*self.data.get("method", ()), *self.data.get("rollbacks", ())]
+        found = {SUBMITS.get(str(_provider(item).get("func")), "") for item in done}
+        return tuple(sorted(found - {""}))
 
 
 def names() -> list[str]:

@@ -7,10 +7,15 @@ from datetime import datetime
 
 from oracles import relations
 from oracles.history import DELETED, FAULT, Event
+from oracles.invariants.roots import Roots
 from oracles.invariants.rule import Rule
 from oracles.invariants.world import GONE, MADE
 
-_MADE = frozenset({"Pod", "Service", "HorizontalPodAutoscaler"}) | relations.GROUP_KINDS
+_MADE = (
+    frozenset({"Pod", "Service", "HorizontalPodAutoscaler"})
+    | relations.GROUP_KINDS
+    | set(relations.BETWEEN)
+)
 Key = tuple[str, str, str]
 
 
@@ -31,7 +36,8 @@ class Churn(Rule):
 
     Not counted: what is made for another owner (somebody submits a job again), pods that had ended
     (a restart), pods that a fault has just hit, and all that happens while the job is restarting
-    or suspended.
+    or suspended. Pods of TrainJobs have another name each time they are made, so they are not seen
+    here; their JobSets, Jobs, services and groups are.
     """
 
     name = "churn"
@@ -130,40 +136,32 @@ class Churn(Rule):
 
 
 class FinishedStays(Rule):
-    """C04."""
+    """C04; of TrainJobs, too, also for what is made by their JobSet or its Jobs."""
 
     name = "finished-stays"
     promise = "Nothing is made for a job that has ended."
     source = "catalogue C04"
     behaviour = "C04"
-    kinds = _MADE | frozenset(relations.JOB_KINDS)
+    kinds = _MADE | relations.ALL_JOBS
     wants = MADE
 
     def __init__(self, *args: object, **more: object) -> None:
         super().__init__(*args, **more)  # type: ignore[arg-type]
-        self._ended: dict[str, tuple[float, int]] = {}
+        #: job -> when it ended, the event that says so, and as violations name it
+        self._ended: dict[str, tuple[float, int, str]] = {}
         self._seen: dict[str, set[str]] = {}  # what such a job has already
+        self._roots = Roots()
 
     def feed(self, event: Event) -> None:
         """Note ends, and what is made after them."""
-        if event.kind in relations.JOB_KINDS:
-            job = self.world.job
-            if job is None:
-                return
-            if self.world.changed & GONE:
-                self._ended.pop(job.uid, None)
-                self._seen.pop(job.uid, None)
-            elif job.finished and job.uid not in self._ended:
-                self._ended[job.uid] = (max(self.world.now, self.world.origin), event.seq)
-                self.judged += 1
+        if event.kind in relations.ALL_JOBS:
+            self._job(event)
             return
-        if not self._ended or event.type != "ADDED":
+        root = self._roots.of(event, self.world.owner(event))
+        if event.type != "ADDED" or root not in self._ended:
             return
-        owner = self.world.owner(event)
-        if owner is None or owner.uid not in self._ended:
-            return
-        seen = self._seen.setdefault(owner.uid, set())
-        ended, seq = self._ended[owner.uid]
+        seen = self._seen.setdefault(root, set())
+        ended, seq, subject = self._ended[root]
         # a list after a gap shows old objects as added: what counts is when it was made
         after = self.world.now - _age(event) - ended
         known = event.uid in seen
@@ -171,13 +169,29 @@ class FinishedStays(Rule):
         if known or after <= self.graces["finished_settles"]:
             return
         self.broke(
-            f"{owner.kind} {event.namespace}/{owner.name}",
+            subject,
             f"{event.kind} {event.name} was made {after:.1f} s after the job had ended",
             f"{event.kind} made for a job that has ended",
             seq,
             event.seq,
             t=event.mono,
         )
+
+    def _job(self, event: Event) -> None:
+        if event.type == DELETED:
+            self._ended.pop(event.uid, None)
+            self._seen.pop(event.uid, None)
+            return
+        if event.kind == relations.TRAIN_JOB:
+            ends = relations.true_conditions(event.object)
+            finished = not ends.isdisjoint(relations.TRAIN_JOB_ENDS)
+        else:
+            job = self.world.job
+            finished = job is not None and job.finished
+        if finished and event.uid not in self._ended:
+            subject = f"{event.kind} {event.namespace}/{event.name}"
+            self._ended[event.uid] = (max(self.world.now, self.world.origin), event.seq, subject)
+            self.judged += 1
 
 
 def _age(event: Event) -> float:

@@ -32,7 +32,7 @@ class _Type:
 
 
 class Counts(Rule):
-    """T03.
+    """T03, of jobs of ``kubeflow.org/v1``: TrainJobs have no counts.
 
     ``active`` counts Running pods, as the API says. A running pod that is being deleted may be
     counted as active, as failed (training-operator does) or not at all. Of a suspended or finished

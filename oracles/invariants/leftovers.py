@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from oracles import relations
 from oracles.history import DELETED, Event
+from oracles.invariants.roots import Roots
 from oracles.invariants.rule import LAST, Rule
 from oracles.invariants.world import GONE, MADE
 
-_KINDS = frozenset({"Pod"}) | relations.GROUP_KINDS | relations.CHILD_KINDS
+#: seconds for which what is made for a job that was deleted already is put down to it
+LATE = 60.0
+
+_KINDS = frozenset({"Pod"}) | relations.GROUP_KINDS | relations.CHILD_KINDS | set(relations.BETWEEN)
 
 
 class _Child:
@@ -34,7 +40,7 @@ class _Dead:
 
 
 class Leftovers(Rule):
-    """C03.
+    """C03; of TrainJobs, too, whose pods are their JobSet's Jobs'.
 
     A pod may take its own grace period on top of the bound; of one on a node that is not Ready
     nobody can say that it is gone. Where the history ends before the bound, there is no verdict.
@@ -44,7 +50,7 @@ class Leftovers(Rule):
     promise = "Everything that was made for a job is gone within a bound after the job is."
     source = "kubernetes.io: Garbage Collection, owners and dependents"
     behaviour = "C03"
-    kinds = _KINDS | frozenset(relations.JOB_KINDS)
+    kinds = _KINDS | relations.ALL_JOBS
     wants = MADE | GONE
 
     def __init__(self, *args: object, **more: object) -> None:
@@ -52,20 +58,33 @@ class Leftovers(Rule):
         self._children: dict[str, _Child] = {}
         self._of: dict[str, set[str]] = {}
         self._dead: dict[str, _Dead] = {}
+        self._roots = Roots()
+        self._before: deque[tuple[str, _Dead]] = deque()  # deleted before it had any children
 
     def feed(self, event: Event) -> None:
         """Note who belongs to whom, and who goes."""
-        if event.kind in relations.JOB_KINDS:
-            job = self.world.job
-            if job is not None and self.world.changed & GONE and self._of.get(job.uid):
-                self._dead[job.uid] = _Dead(self.world.now, event.seq, job.subject)
-        elif event.type == DELETED:
+        if event.kind in relations.ALL_JOBS:
+            if event.type == DELETED:
+                self._died(event)
+            return
+        root = self._roots.of(event, self.world.owner(event))
+        if event.type == DELETED:
             self._gone(event)
-        elif event.uid not in self._children:
-            owner = self.world.owner(event)
-            if owner is not None and owner.kind in relations.JOB_KINDS:
-                self._children[event.uid] = _Child(event, owner.uid)
-                self._of.setdefault(owner.uid, set()).add(event.uid)
+        elif root and event.uid not in self._children:
+            self._children[event.uid] = _Child(event, root)
+            self._of.setdefault(root, set()).add(event.uid)
+            late = next((dead for uid, dead in self._before if uid == root), None)
+            if late is not None:
+                self._dead.setdefault(root, late)
+
+    def _died(self, event: Event) -> None:
+        dead = _Dead(self.world.now, event.seq, f"{event.kind} {event.namespace}/{event.name}")
+        while self._before and self._before[0][1].at < dead.at - LATE:
+            self._before.popleft()
+        if self._of.get(event.uid):
+            self._dead[event.uid] = dead
+        else:
+            self._before.append((event.uid, dead))
 
     def _gone(self, event: Event) -> None:
         child = self._children.pop(event.uid, None)

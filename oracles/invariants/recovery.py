@@ -7,13 +7,15 @@ A FAULT event *proven* that has ``recovers`` in its object says what must get ov
 
 ``by`` is ``progress`` (a step, or the job's success), ``terminal`` (success or failure), or
 ``any``; without ``within_s`` the grace ``recovery`` counts. A fault that does not say what recovers
-is not judged. (Any FAULT event may also have ``pauses``, a list of ``operator`` and ``scheduler``:
-while it is injected, clocks of what they promise stand still.)
+is not judged. The job is one of ``kubeflow.org/v1``. (Any FAULT event may also have ``pauses``, a
+list of ``operator`` and ``scheduler``: while it is injected, clocks of what they promise stand
+still.)
 """
 
 from __future__ import annotations
 
 from oracles import relations
+from oracles.errors import UsageError
 from oracles.history import FAULT, Event
 from oracles.invariants.records import Job
 from oracles.invariants.rule import LAST, Rule
@@ -66,6 +68,8 @@ class Recovery(Rule):
         """Start waits, and end them."""
         if event.source == FAULT:
             wanted = event.object.get("recovers")
+            if wanted and wanted.get("kind") not in relations.JOB_KINDS:
+                raise UsageError(f"nobody judges whether a {wanted.get('kind')} recovers")
             if event.type == "proven" and wanted:
                 self._start(event, wanted)
         elif event.source == "progress":

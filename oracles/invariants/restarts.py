@@ -25,7 +25,7 @@ class _Restarts:
 
 
 class Restarts(Rule):
-    """R02 for the job's backoffLimit, E08 for torchrun's count of restarts.
+    """R02 for the backoffLimit of ``kubeflow.org/v1``, E08 for torchrun's count of restarts.
 
     A failure is a container that was restarted, or a pod that failed without being told to stop.
     """

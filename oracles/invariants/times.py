@@ -24,7 +24,7 @@ class _Times:
 
 
 class Times(Rule):
-    """T04."""
+    """T04, of jobs of ``kubeflow.org/v1``: TrainJobs have no such times."""
 
     name = "start-and-completion"
     promise = (

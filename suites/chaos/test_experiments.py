@@ -28,7 +28,7 @@ def _cases(*, torch: bool) -> Iterator[Any]:
         it = experiments.read(experiments.find(name))
         if it.about.torch != torch:
             continue
-        marks = [pytest.mark.behaviour(it.about.behaviour, case=name)]
+        marks = [pytest.mark.behaviour(it.about.behaviour, case=name), pytest.mark.jobs(*it.jobs)]
         if it.about.exclusive:
             marks.append(pytest.mark.exclusive)
         if it.about.topology:

@@ -42,6 +42,9 @@ def test_each_is_sound(name: str) -> None:
     }  # fmt: skip
     assert it.about.exclusive == bool(touches & set(functions)), "who breaks what others use"
     assert it.about.torch == ("submit_training" in functions)
+    submits = {name for name in functions if name.startswith("submit_") and "pod" not in name}
+    assert bool(it.jobs) == bool(submits), "which jobs an operator has to run"
+    assert ("TFJob" in it.jobs) == ("submit_tfjob" in functions)
     proxied = functions.count("through_proxy")
     assert proxied <= functions.count("recover"), "the hypothesis holds only without the proxy"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clusters.errors import ApiError, ClusterError, Expired, Unreachable
+from clusters.errors import ApiError, ClusterError, Expired, NotServed, Unreachable
 from clusters.kube import NODES, PODS, Kube, Object, Resource, conditions, epoch, until_true
 from clusters.podexec import exit_code
 from tests.clusters.api_server import Server, event, listed, node, refused, serving
@@ -123,15 +123,24 @@ _SERVED = {
 }
 
 
+def test_a_group_that_is_not_there_serves_no_kind(server: Server) -> None:
+    server.script = [refused(404, "404 page not found"), refused(403, "forbidden")]
+    with pytest.raises(NotServed, match="TrainJob"):
+        server.kube.resource("x.io/v1", "TrainJob")
+    with pytest.raises(ApiError) as caught:  # nobody can say
+        server.kube.resource("x.io/v1", "TrainJob")
+    assert not isinstance(caught.value, NotServed)
+
+
 def test_kinds_are_found_by_discovery_once(server: Server) -> None:
     server.script = [lambda r: r.json(_SERVED)]
     kube = server.kube
     assert kube.resource("x.io/v1", "TFJob") == Resource("x.io/v1", "tfjobs", "TFJob")
     assert kube.resource("x.io/v1", "Queue") == Resource("x.io/v1", "queues", "Queue", False)
     assert [r.path for r in server.requests] == ["/apis/x.io/v1"]
-    with pytest.raises(ApiError, match=r"does not serve PodGroup in x\.io/v1") as caught:
+    with pytest.raises(NotServed, match=r"does not serve PodGroup in x\.io/v1") as caught:
         kube.resource("x.io/v1", "PodGroup")
-    assert caught.value.status == 404
+    assert (caught.value.status, caught.value.kind) == (404, "PodGroup")
     server.script = [
         *server.script * 2,
         lambda r: r.json({"resources": [{"name": "pg", "kind": "PodGroup", "namespaced": True}]}),

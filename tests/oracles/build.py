@@ -24,7 +24,13 @@ from oracles.judging import Judgement, judge
 
 #: wall time at which made histories begin
 BEGIN = 1_800_000_000.0
-API = {"PodGroup": "scheduling.x-k8s.io/v1alpha1", "HorizontalPodAutoscaler": "autoscaling/v2"}
+API = {
+    "PodGroup": "scheduling.x-k8s.io/v1alpha1",
+    "HorizontalPodAutoscaler": "autoscaling/v2",
+    "TrainJob": "trainer.kubeflow.org/v1alpha1",
+    "JobSet": "jobset.x-k8s.io/v1alpha2",
+    "Job": "batch/v1",
+}
 SCHEDULER = "scheduler-plugins-scheduler"
 
 Object = dict[str, Any]
