@@ -52,7 +52,8 @@ def wait(system: SystemUnderTest) -> None:
     if Capability.OWN_CLUSTER not in cluster.capabilities:
         return  # somebody's, and not made just now
     kinds = [what for what in system.operator.recorded() if what.kind in _OWNERS]
-    if _uids(cluster, kinds) <= _known:
+    uids = _uids(cluster, kinds)
+    if uids <= _known:
         return
     with own_namespace(cluster.kube) as namespace:
         none = {"pods": "0", "services": "0"}  # these jobs are to make nothing
@@ -72,7 +73,7 @@ def wait(system: SystemUnderTest) -> None:
                 why=f"the garbage collector knows {what.kind}s",
                 every=0.1,
             )
-    _known.update(_uids(cluster, kinds))
+    _known.update(uids)
 
 
 def _uids(cluster: Cluster, kinds: list[Resource]) -> set[str]:

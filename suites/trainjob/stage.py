@@ -26,7 +26,7 @@ from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
 from fixtures.systems.operators.trainer_manifests import grouped
 from fixtures.workloads import finish, training_runtime, trainjob
-from suites import tables
+from suites import pods, tables
 from suites.cast import ANSWER, RUNNING
 
 #: what every test of this suite submits
@@ -185,4 +185,4 @@ def runs(pod: Object) -> bool:
 
 def names(items: list[Object]) -> str:
     """Names of objects, for a message; "" for none."""
-    return ", ".join(sorted(item["metadata"]["name"] for item in items))
+    return ", ".join(pods.names(items))

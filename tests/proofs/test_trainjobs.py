@@ -17,7 +17,7 @@ from fixtures.plugin.options import Combination
 from suites import collecting, tables
 from suites.cast import ANSWER
 from suites.trainjob import test_api, test_deletion, test_gang, test_recovery, test_status
-from suites.trainjob.stage import TrainJobs, of
+from suites.trainjob.stage import JOB_LABEL, TrainJobs
 from tests.proofs import breaking, elsewhere
 
 RELEASE = "trainer:2.0.0"
@@ -228,7 +228,7 @@ def test_a_member_is_bound(
     total = system.cluster.topology.gpus
 
     def act(pods: list[Object]) -> bool:
-        members = [p for p in pods if of("gang") in _labels(p)]
+        members = [p for p in pods if p["metadata"]["labels"].get(JOB_LABEL) == "gang"]
         if len(members) < total - 1:
             return False
         node, _ = breaking.gpu_node(kube)
@@ -239,10 +239,6 @@ def test_a_member_is_bound(
         test_gang.test_too_little_room_binds_no_node_then_all(
             system, ns, gpus, trainjobs, expect, measure
         )
-
-
-def _labels(pod: Object) -> set[str]:
-    return {f"{key}={value}" for key, value in pod["metadata"]["labels"].items()}
 
 
 @contextmanager
