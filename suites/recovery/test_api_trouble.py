@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -86,7 +87,7 @@ def test_a_troubled_api_server_changes_nothing_about_the_end(
     with tables.judged() as table:
         _reached(cast, table, "Running", "its pods run")
     uids = cast.uids()
-    lost = {pod: uids[pod] for pod in (f"{name}-worker-0" for name in cast.kinds)}
+    lost = {name: f"{name}-worker-0" for name in cast.kinds}
     if what.passes:
         inject(fault)
     for name in cast.kinds:
@@ -96,18 +97,13 @@ def test_a_troubled_api_server_changes_nothing_about_the_end(
         tables.held(cast.kube, PODS, ns, lambda found: "", seconds=LASTS)
         inject.recover(fault)
     with tables.judged() as table:
-        late = tables.reach(
-            cast.kube, PODS, ns, {pod: tables.anew(uid) for pod, uid in lost.items()},
-            deadline=ENDS,
-        )  # fmt: skip
-        for pod, seen in late.items():
-            table.broke(pod, f"it exited with 137 and is not replaced: {seen}")
+        _replaced(cast, table, {name: (pod, uids[pod]) for name, pod in lost.items()})
         for name, kind in cast.kinds.items():
             cast.tell(name, order("finish", role=LEADERS[kind.kind]))
         _reached(cast, table, "Succeeded", "its leader succeeded")
         made = groups.made(cast.kube, PODS, ns, since=since, seconds=HOLD)
         for pod in sorted(set(made)):
-            lives = 2 if pod in lost else 1
+            lives = 2 if pod in lost.values() else 1
             count = made.count(pod)
             table.hold(pod, count <= lives, f"it was made {count} times, for {lives} lives")
     if not what.passes:
@@ -126,14 +122,37 @@ def _submit(cast: Cast) -> None:
 
 
 def _reached(cast: Cast, table: tables.Cells, condition: str, why: str) -> None:
-    """Break for each job that does not say so in time, and tell whether writing to it helps."""
-    wanted = dict.fromkeys(cast.kinds, tables.true(condition))
-    for name, seen in cast.reach(wanted, deadline=ENDS).items():
-        again = True
-        for _ in range(TOUCHES):  # that write may be refused its consequences, too
-            cast.touch(name)
-            again = bool(cast.reach({name: wanted[name]}, deadline=TOUCHED))
-            if not again:
-                break
-        until = "also when somebody writes to it" if again else "until somebody writes to it"
-        table.broke(name, f"{why}, and for {ENDS:.0f} s it is {seen}, {until}")
+    """Break for each job that does not say so in time."""
+    check = tables.true(condition)
+    for name, seen in cast.reach(dict.fromkeys(cast.kinds, check), deadline=ENDS).items():
+        again = _touched(cast, name, partial(cast.reach, {name: check}, deadline=TOUCHED))
+        table.broke(name, _still(why, seen, again))
+
+
+def _replaced(cast: Cast, table: tables.Cells, lost: Mapping[str, tuple[str, str]]) -> None:
+    """Break for each job whose pod, of that name and uid, is not made again in time."""
+
+    def left(pods: Mapping[str, tables.Check], deadline: float) -> Mapping[str, str]:
+        return tables.reach(cast.kube, PODS, cast.namespace, pods, deadline=deadline)
+
+    anew = {pod: tables.anew(uid) for pod, uid in lost.values()}
+    late = left(anew, ENDS)
+    for name, (pod, _) in lost.items():
+        if pod in late:
+            seen = tables.told(cast.job(name))
+            again = _touched(cast, name, partial(left, {pod: anew[pod]}, TOUCHED))
+            why = "its worker exited with 137 and is not replaced"
+            table.broke(name, _still(why, seen, again))
+
+
+def _touched(cast: Cast, name: str, left: Callable[[], Mapping[str, str]]) -> str:
+    """Whether writing to a job helps, in words."""
+    for _ in range(TOUCHES):  # that write may be refused its consequences, too
+        cast.touch(name)
+        if not left():
+            return "until somebody writes to it"
+    return "also when somebody writes to it"
+
+
+def _still(why: str, seen: str, again: str) -> str:
+    return f"{why}, and for {ENDS:.0f} s it is {seen}, {again}"
