@@ -156,3 +156,21 @@ def meddling(
         if not done.is_set():
             why = errors[0] if errors else "there was no occasion"
             raise HarnessError(f"nobody meddled with the {what.plural}: {why}")
+
+
+@contextmanager
+def kept(kube: Kube, ns: str, name: str) -> Iterator[None]:
+    """Somebody's finalizer keeps a pod, once it is there; it is taken away at the end."""
+
+    def keep(found: list[Object]) -> bool:
+        if not any(pod["metadata"]["name"] == name for pod in found):
+            return False
+        kube.patch(PODS, name, {"metadata": {"finalizers": [FINALIZER]}}, ns)
+        return True
+
+    try:
+        with meddling(kube, PODS, ns, keep):
+            yield
+    finally:
+        if kube.get(PODS, name, ns) is not None:
+            kube.patch(PODS, name, {"metadata": {"finalizers": None}}, ns)

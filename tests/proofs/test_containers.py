@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 
 from chaos.faults.base import Fault, Proof
-from clusters.kube import PODS, Kube, Object
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
 from suites.recovery import test_failed_by_node
-from tests.proofs.breaking import meddling
+from tests.proofs.breaking import kept
 
 pytestmark = pytest.mark.proof
 
-FINALIZER = "muster.dev/proof"
 #: the pod whose replacement is prevented
 WORKER = "always-worker-0"
-
-
-@contextmanager
-def kept(kube: Kube, ns: str, name: str) -> Iterator[None]:
-    """Somebody's finalizer keeps a pod, once it is there; it is taken away at the end."""
-
-    def keep(found: list[Object]) -> bool:
-        if not any(pod["metadata"]["name"] == name for pod in found):
-            return False
-        kube.patch(PODS, name, {"metadata": {"finalizers": [FINALIZER]}}, ns)
-        return True
-
-    try:
-        with meddling(kube, PODS, ns, keep):
-            yield
-    finally:
-        if kube.get(PODS, name, ns) is not None:
-            kube.patch(PODS, name, {"metadata": {"finalizers": None}}, ns)
 
 
 @pytest.mark.proves(
