@@ -40,7 +40,7 @@ class Finding:
     Attributes:
         judged: how many times it had something to judge; 0: *not exercised*.
         violations: those that stand.
-        unsure: those that what fell into a gap might excuse.
+        unsure: those that what fell into a gap, or a crowded host, might excuse.
         gaps: gaps in what it depends on.
         untold: violations beyond those that are told in full.
         failed: why it could not judge to the end: a fault of ours, or an object of no known form.
@@ -103,7 +103,7 @@ class Judgement:
 
     @property
     def unsure(self) -> list[Violation]:
-        """All that what fell into a gap might excuse."""
+        """All that what fell into a gap, or a crowded host, might excuse."""
         return sorted((v for f in self.findings for v in f.unsure), key=lambda v: v.t)
 
     @property
@@ -132,7 +132,7 @@ class Judgement:
         """Why it is not PASS, a line each."""
         lines = [tell(v) for v in self.violations]
         lines += [f"{tell(v)} (known: {k.id}, {k.link})" for v, k in self.excused]
-        lines += [f"{tell(v)} (something was missed meanwhile)" for v in self.unsure]
+        lines += [f"{tell(v)} ({why_unsure(v)})" for v in self.unsure]
         lines += [f"{f.invariant} could not judge: {f.failed}" for f in self.findings if f.failed]
         for gap in self.gaps:
             if not gap.late:
@@ -166,6 +166,34 @@ class Judgement:
             if entry is not None:
                 excused += [(violation, entry) for violation in own]
         return replace(self, excused=tuple(excused))
+
+    def doubting(self, patient: Judgement, why: str) -> Judgement:
+        """The same, with what a more patient judge does not find, and no published fault explains,
+        taken for unsure.
+
+        Args:
+            patient: what that judge found in the same history.
+            why: the reason for more patience.
+        """
+        stands = {(v.invariant, v.subject) for f in patient.findings for v in f.violations}
+        excused = {id(violation) for violation, _ in self.excused}
+        findings = []
+        for finding in self.findings:
+            moved = [
+                v for v in finding.violations
+                if id(v) not in excused and (v.invariant, v.subject) not in stands
+            ]  # fmt: skip
+            left = tuple(v for v in finding.violations if v not in moved)
+            unsure = (*finding.unsure, *(replace(v, doubt=why) for v in moved))
+            findings.append(replace(finding, violations=left, unsure=unsure))
+        return replace(self, findings=tuple(findings))
+
+
+def why_unsure(violation: Violation) -> str:
+    """Why nobody can say whether it stands, in words."""
+    if violation.doubt:
+        return f"{violation.doubt}, so that nobody can say"
+    return "something was missed meanwhile"
 
 
 def tell(violation: Violation) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
+from oracles.crowd import Crowd
 from oracles.graces import Graces, graces
 from oracles.history import BEGIN, END, GAP, RESUMED, WATCH, Event
 from oracles.invariants import ALL, make
@@ -41,23 +42,32 @@ def systems(facts: Mapping[str, Any]) -> list[str]:
     return [str(facts[key]) for key in ("operator", "scheduler") if facts.get(key)]
 
 
-def judge_history(history: History, events: Iterable[Event] | None = None) -> Judgement:
+def judge_history(history: History, events: Sequence[Event] | None = None) -> Judgement:
     """Judge a file that was just opened: what its header names counts, published faults too.
+
+    Where its header tells of a crowded host, what was late by less than that explains is unsure.
 
     Whoever judges a file does it here, so that all agree on what it means.
 
     Args:
         events: all of the file's, where they were read already.
     """
-    look = kinds()
-    seen = history.events(look) if events is None else (e for e in events if wanted(e, look))
-    facts = history.header.facts
-    # the last event may be one that nobody looks at, but the file tells of the time until then
-    judgement = judge(seen, facts=facts, now=lambda: history.last)
+    look, facts = kinds(), history.header.facts
+
+    def judged(file: History, figures: Graces | None = None) -> Judgement:
+        seen = file.events(look) if events is None else (e for e in events if wanted(e, look))
+        # the last event may be one that nobody looks at, but the file tells of the time until then
+        return judge(seen, facts=facts, now=lambda: file.last, figures=figures)
+
+    judgement = judged(history)
     versions = facts.get("versions")
     if isinstance(versions, dict):
         named = {str(name): str(version) for name, version in versions.items()}
         judgement = judgement.but_known(named, case=str(facts.get("case", "")))
+    if judgement.violations and (crowd := Crowd.of(facts)) is not None:
+        again = history if events is not None else History(history.path)
+        patient = judged(again, crowd.patient(graces(systems(facts))))
+        judgement = judgement.doubting(patient, str(crowd))
     return judgement
 
 

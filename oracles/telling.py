@@ -8,7 +8,7 @@ from pathlib import Path
 
 from oracles.changes import Change, changes
 from oracles.invariants.base import Violation
-from oracles.judging import Judgement
+from oracles.judgement import Judgement, why_unsure
 from oracles.reading import Damage, History
 from oracles.slicing import foreign
 
@@ -99,7 +99,7 @@ def text(
     unsure = judgement.unsure
     pages = around(path, [*broken, *unsure], zero) if broken or unsure else {}
     for index, violation in enumerate([*broken, *unsure]):
-        doubt = "" if index < len(broken) else " (something was missed meanwhile)"
+        doubt = "" if index < len(broken) else f" ({why_unsure(violation)})"
         parts.append(
             f"{violation.behaviour} {violation.invariant}: {violation.subject}:"
             f" {violation.message}{doubt}"

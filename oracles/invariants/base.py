@@ -23,6 +23,7 @@ class Violation:
         t: wall time of the moment it was broken, seconds since 1970.
         lasting: that nothing came after the last of these events, up to the end of the history, is
             part of the proof.
+        doubt: why nobody can say whether it stands, where that is not for want of events.
     """
 
     invariant: str
@@ -33,6 +34,7 @@ class Violation:
     events: tuple[int, ...] = field(default=())
     t: float = 0.0
     lasting: bool = False
+    doubt: str = ""
 
 
 class Invariant(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from chaos.faults.process import KillAgent
 from chaos.faults.signals import SignalProcess, StopProcess
 from chaos.processes import Which
 from chaos.site import Site
+from clusters import crowding
 from clusters.cluster import Cluster, ClusterProvider
 from clusters.errors import ApiError, WaitTimeout
 from clusters.kube import PODS, PYTORCHJOBS, Kube, Object
@@ -273,10 +273,8 @@ class Stage:
         """What tells that the host has too little CPU for a bound of seconds; "" for nothing."""
         if told := sorted(pod for pod, text in self._logs().items() if STARVED in text):
             return f"the etcd, which is ours, answered {', '.join(told)} {STARVED!r}"
-        load, cores = os.getloadavg()[0], os.cpu_count() or 1
-        if self.cluster.provider == "kind" and load > STARVING * cores:
-            return f"this host, which is all nodes, has {load:.0f} threads to run on {cores} cores"
-        return ""
+        crowd = crowding.of(self.cluster)
+        return str(crowd) if crowd and crowd.times > STARVING else ""
 
     def sound(self, group: list[ProgressLine] | None = None) -> None:
         """Assert that what was trained is right: samples, steps, losses, ranks, one world."""

@@ -93,7 +93,7 @@ def test_symptoms_come_from_logs_and_from_counts(tmp_path: Path) -> None:
     ("load", "said", "kind", "words"),
     [
         (4.0, CLOSED, WaitTimeout, rf"not within 0 s; .*job-worker-0 says {CLOSED}"),
-        (600.0, CLOSED, HarnessError, rf"has 600 threads to run .* job-worker-0 says {CLOSED}"),
+        (600.0, CLOSED, HarnessError, rf"had 600 threads to run .* job-worker-0 says {CLOSED}"),
         (4.0, STARVED, HarnessError, r"the etcd, which is ours, answered job-worker-0 'etcdserver"),
     ],
 )
