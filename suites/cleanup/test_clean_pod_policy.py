@@ -11,8 +11,6 @@ from suites import endings, jobs, tables
 from suites.cast import ANSWER, KINDS, LEADERS, Cast
 
 POLICIES = ("All", "Running", "None")
-#: seconds for which the pods that are left are watched
-HOLD = 3.0
 
 
 def expected(kind: str, policy: str, ending: str) -> set[str]:
@@ -76,7 +74,7 @@ def test_the_policy_decides_which_pods_stay(
         found.update(wrong(pods))
         return ""
 
-    tables.held(cast.kube, PODS, ns, changed, seconds=HOLD)
+    tables.held(cast.kube, PODS, ns, changed, seconds=endings.WATCHED)
     with tables.judged() as table:
         for name, (kind, policy) in cells.items():
             cell = f"{kind}, cleanPodPolicy {policy}, after {ending}"

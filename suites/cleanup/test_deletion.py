@@ -121,7 +121,7 @@ def test_a_finished_job_does_not_start_again(
     for name in names:
         cast.touch(name)
     with tables.judged() as table:
-        back = tables.held(cast.kube, PODS, ns, _children, seconds=HOLD)
+        back = tables.held(cast.kube, PODS, ns, _children, seconds=endings.WATCHED)
         table.hold("pods", not back, f"made again after {ending}: {back}")
         for name in names:
             job = cast.job(name)
