@@ -10,7 +10,7 @@ from clusters.kube import JOBSETS, PODS, Object
 from fixtures.plugin.given import Expecting
 from fixtures.workloads import Program
 from suites import tables
-from suites.trainjob.stage import KIND, TrainJobs, names
+from suites.trainjob.stage import KIND, TrainJobs, names, of
 
 pytestmark = pytest.mark.jobs(KIND)
 
@@ -72,7 +72,7 @@ def test_a_trainjob_deleted_in_any_state_leaves_nothing(
     trainjobs.run("running")
     with expect("the pods of a job that fits nowhere are made"):
         kube.wait(
-            PODS, lambda found: True if "pending" in names(found) else None, namespace=ns,
+            PODS, lambda found: True if found else None, namespace=ns, labels=of("pending"),
             deadline=STATES_REACHED, why="pods of the pending job",
         )  # fmt: skip
     wanted = {name: tables.true(told) for name, (_, told) in STATES.items() if told}

@@ -11,12 +11,11 @@ from typing import Any
 
 from clusters.cluster import Cluster, ClusterSpec
 from clusters.errors import ClusterError
-from clusters.kube import NODES, PODS, Kube, Object, until_true
+from clusters.kube import NODES, PODS, SERVICE_ACCOUNTS, Kube, Object, until_true
 from clusters.progress import say, step
 from clusters.providers import embedded
 from clusters.topology import load as topology
 from fixtures.systems import registry
-from fixtures.systems.answering import SERVICE_ACCOUNTS
 from fixtures.systems.protocols import GangScheduler
 from fixtures.workloads import gang_pods
 from oracles.graces import graces
