@@ -1,8 +1,9 @@
 """A host with more to do than it has cores, and what that means for bounds of seconds.
 
 Where all nodes of a cluster, its control plane and its operator are processes of one host, they
-share its cores: with *n* threads to run on each, everything takes up to *n* times as long. What was
-late there by less than that may have been late because of the host, so that nobody can say whose
+share its cores: with *n* threads to run on each, everything takes up to *n* times as long. Graces
+were measured on a busy host and allow for that; on one that is *m* times as busy, what was late by
+less than *m* times its grace may have been late because of the host, so that nobody can say whose
 fault it is.
 """
 
@@ -17,9 +18,8 @@ from oracles.graces import Graces
 #: fact of a history's header: threads that wanted to run on the host of all nodes (load average of
 #: a minute; of several, the highest), and its cores
 FACT = "host"
-#: threads per core from which on a host is crowded. Graces were measured with up to 7 and are
-#: several times what was measured, so that below this they need no allowance
-CROWDED = 4.0
+#: threads per core that graces allow for: they were measured with 2.5 to 7.5
+ALLOWED = 4.0
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Crowd:
         if not isinstance(told, Mapping):
             return None
         found = cls(float(told.get("threads") or 0.0), max(1, int(told.get("cores") or 1)))
-        return found if found.times >= CROWDED else None
+        return found if found.times > 1 else None
 
     @property
     def fact(self) -> dict[str, float]:
@@ -45,8 +45,8 @@ class Crowd:
 
     @property
     def times(self) -> float:
-        """How many times as long everything may take."""
-        return self.threads / self.cores
+        """How many times as busy as graces allow for."""
+        return self.threads / self.cores / ALLOWED
 
     def patient(self, figures: Graces) -> Graces:
         """Graces so many times as long; what is counted is counted as ever."""

@@ -25,8 +25,9 @@ ENDINGS: dict[str, tuple[str, Object, str]] = {
 #: seconds that a deadline is set ahead
 AHEAD = 2
 #: seconds for which a job that has ended is watched. Longer than the grace of what it then has to
-#: say of itself, 5: else what it never says would be found only when a test happens to last so long
-WATCHED = 7.0
+#: say of itself, 5, also where a host is twice as busy as graces allow for: else what it never says
+#: would be found only when a test happens to last so long
+WATCHED = 11.0
 
 
 def add(cast: Cast, kind: str, name: str, ending: str, **policy: object) -> None:

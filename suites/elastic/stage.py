@@ -274,7 +274,7 @@ class Stage:
         if told := sorted(pod for pod, text in self._logs().items() if STARVED in text):
             return f"the etcd, which is ours, answered {', '.join(told)} {STARVED!r}"
         crowd = crowding.of(self.cluster)
-        return str(crowd) if crowd and crowd.times > STARVING else ""
+        return str(crowd) if crowd and crowd.threads > STARVING * crowd.cores else ""
 
     def sound(self, group: list[ProgressLine] | None = None) -> None:
         """Assert that what was trained is right: samples, steps, losses, ranks, one world."""
