@@ -67,13 +67,15 @@ class Life:
     Attributes:
         seen: conditions in the order in which they became true.
         both: two that exclude each other and were both true; "": none were.
-        down: since it was last told something, its worker was counted as not active.
+        up: its worker was counted as active once: at first a leader may run alone.
+        down: since it was last told something, its worker was counted as not active any more.
         restarted: and then as active again.
         told: how often it was restarted so far.
     """
 
     seen: list[str] = field(default_factory=list)
     both: str = ""
+    up: bool = False
     down: bool = False
     restarted: bool = False
     told: int = 0
@@ -88,7 +90,8 @@ class Life:
             if now.get(name) == "True" and self.seen[-1:] != [name]:
                 self.seen.append(name)
         active = jobs.replicas(job, "Worker")["active"]
-        self.down = self.down or ("Running" in self.seen and not active)
+        self.up = self.up or active == 1
+        self.down = self.down or (self.up and not active)
         self.restarted = self.restarted or (self.down and active == 1)
 
 

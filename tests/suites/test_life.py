@@ -23,6 +23,17 @@ def test_a_worker_is_replaced_when_it_was_counted_out_and_in_again() -> None:
     assert life.seen == ["Running", "Restarting", "Running"]
 
 
+def test_a_leader_that_runs_before_its_worker_is_no_restart() -> None:
+    life = Life()
+    for one in (version("Created", active=0), version("Running", active=0)):
+        life.see(one)
+    life.see(version("Running", active=1))
+    assert not life.restarted
+    life.see(version("Restarting", active=0))
+    life.see(version("Running", active=1))
+    assert life.restarted
+
+
 def test_a_restart_that_is_not_told_shows() -> None:
     life = Life()
     for one in (
