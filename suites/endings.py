@@ -24,8 +24,8 @@ ENDINGS: dict[str, tuple[str, Object, str]] = {
 }
 #: seconds that a deadline is set ahead
 AHEAD = 2
-#: seconds for which a job that has ended is watched. With what tests do before, it is there for 6 to
-#: 8: longer than the grace of its completion time, 5, and shorter than that of its counts, 10. Else
+#: seconds for which a job that has ended is watched. With what tests do before, it is there for 6
+#: to 8: longer than the grace of its completion time, 5, shorter than that of its counts, 10. Else
 #: what it never says would be found in some runs and not in others, as these last
 WATCHED = 5.0
 
