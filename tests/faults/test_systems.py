@@ -72,7 +72,7 @@ def test_rolled_to_another_version(
         to="training-operator:1.9.3",
     )  # fmt: skip
     evidence = inject(fault).evidence
-    assert evidence["images before"] != evidence["now"]
+    assert evidence["before"] != evidence["now"]
     inject.recover(fault)
     assert {pod["metadata"]["uid"] for pod in site.kube.find(PODS, space)} == before
 
