@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -51,6 +51,17 @@ def key(*inputs: object) -> str:
             digest.update(json.dumps(item, sort_keys=True, default=str).encode())
         digest.update(b"\0")
     return digest.hexdigest()[:12]
+
+
+#: name of the lock of those whose timings, or whose breaking, nobody else's tests may be beside
+HOST_LOCK = "host"
+#: set to 1, a run goes on beside others that say so too; it still waits for one that does not
+SHARE_HOST = "MUSTER_SHARE_HOST"
+
+
+def host() -> AbstractContextManager[None]:
+    """Hold the host, alone or beside others, as the environment says; see :data:`SHARE_HOST`."""
+    return lock(HOST_LOCK, shared=os.environ.get(SHARE_HOST) == "1")
 
 
 @contextmanager

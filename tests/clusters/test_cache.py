@@ -213,6 +213,23 @@ def test_shared_locks_exclude_only_others(start: Start) -> None:
     assert line(writer) == "held"
 
 
+def test_who_shares_the_host_waits_only_for_who_does_not(start: Start) -> None:
+    code = """
+import os
+os.environ["MUSTER_SHARE_HOST"] = "{share}"
+with cache.host():
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+    sharing = [start(code.format(share="1")) for _ in range(2)]
+    assert [line(one) for one in sharing] == ["held", "held"]
+    alone = start(code.format(share=""))
+    assert "waiting for host" in line(alone, "stderr")
+    for one in sharing:
+        one.communicate("\n", timeout=10)
+    assert line(alone) == "held"
+
+
 def test_a_passing_lock_leaves_no_file_and_still_excludes(start: Start) -> None:
     code = """
 with cache.lock("name", passing=True):
