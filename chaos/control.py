@@ -3,9 +3,9 @@
 In a process that was started by the harness the session is handed over (``MUSTER_SESSION``). Under
 the stock ``chaos run FILE`` there is none: then the environment says which cluster is meant
 (``MUSTER_CLUSTER``, needed only where several are up; ``MUSTER_OPERATOR``, ``MUSTER_SCHEDULER``,
-``MUSTER_TORCH`` where they are not the defaults), a namespace is made and recorded, the experiment
-is ended when it is over its deadline, and what it all means is judged at the end, and written into
-the journal as ``muster``.
+``MUSTER_TORCH`` where they are not the defaults). The file is checked as ``python -m chaos`` does
+it, a namespace is made and recorded, and the experiment is ended when it is over its deadline. What
+it all means is judged at the end, and written into the journal as ``muster``.
 """
 
 from __future__ import annotations
@@ -67,14 +67,15 @@ def before_experiment_control(context: Mapping[str, Any], **more: Any) -> None:
         if path := os.environ.get(VARIABLE):
             session.use(session.open_session(Handover.read(Path(path))))
         else:
-            from chaos import standing
+            from chaos import experiments, standing
             from chaos.experiments.running import GRACE
 
+            title = str(context["title"])
+            about = experiments.checked(dict(context), title)  # nobody else has looked at it
             _held = ExitStack()
-            session.use(_held.enter_context(standing.from_environment(str(context["title"]))))
-            if within := float(_about(context).get("deadline_s") or 0):
-                _deadline = Deadline(within, GRACE)
-                _deadline.start()
+            session.use(_held.enter_context(standing.from_environment(title)))
+            _deadline = Deadline(about.deadline_s, GRACE)
+            _deadline.start()
     except HarnessError as error:
         say(f"error: {error}")
         raise InterruptExecution(str(error)) from error
@@ -84,19 +85,14 @@ def before_experiment_control(context: Mapping[str, Any], **more: Any) -> None:
 
 def unfit(experiment: Mapping[str, Any], topology: Topology) -> str:
     """Why a cluster cannot answer an experiment's question; "" when it can."""
-    about = _about(experiment)
+    found = [e for e in experiment.get("extensions") or [] if e.get("name") == "muster"]
+    about = found[0] if found else {}
     wanted = about.get("topology") or ()
     if wanted and topology.name not in wanted:
         return f"it needs topology {' or '.join(wanted)}, this is {topology.name}"
     if (gpus := int(about.get("gpus") or 0)) > topology.gpus:
         return f"it needs {gpus} GPUs, the cluster has {topology.gpus}"
     return ""
-
-
-def _about(experiment: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the harness needs to know of an experiment; nothing, if it does not say."""
-    found = [e for e in experiment.get("extensions") or [] if e.get("name") == "muster"]
-    return found[0] if found else {}
 
 
 def after_experiment_control(

@@ -183,12 +183,14 @@ def test_somebodys_nodes_are_not_touched(ran: Callable[[str], Ran]) -> None:
     assert "--i-own-this-cluster x" in found.text
 
 
-def stock(tmp_path: Path, method: dict[str, Any], **about: Any) -> tuple[int, dict[str, Any], str]:
+def stock(
+    tmp_path: Path, method: dict[str, Any], rollbacks: int = 1, **about: Any
+) -> tuple[int, dict[str, Any], str]:
     """`chaos run FILE`: its exit code, its journal, and what it said."""
     (tmp_path / "out").mkdir()
     data = copy.deepcopy(TEMPLATE)
     data["method"] = [method]
-    data["rollbacks"] = data["rollbacks"][:1]
+    data["rollbacks"] = data["rollbacks"][:rollbacks]
     data["extensions"][0].update(about)
     path = tmp_path / "experiment.yaml"
     path.write_text(yaml.safe_dump(data))
@@ -225,6 +227,13 @@ def test_under_the_stock_command_it_ends_at_its_deadline_too(tmp_path: Path) -> 
         "it was interrupted before its end",
         "'pause' did not come to its end",
     ]
+
+
+def test_under_the_stock_command_a_file_that_mends_nothing_is_refused_too(tmp_path: Path) -> None:
+    code, journal, said = stock(tmp_path, call("cordon", node="node-1"), rollbacks=0)
+    assert code != 0
+    assert "rollbacks: recover_all is needed" in said
+    assert journal["run"] == []
 
 
 HANGS = """
