@@ -199,10 +199,15 @@ def _activity(item: Any) -> str:
     if not inspect.isfunction(function) or not hasattr(function, "__wrapped__"):
         kind = item.get("type", "activity")
         return f"there is no {kind} {name!r} in {it['module']}"
+    signature, given = inspect.signature(function), it.get("arguments") or {}
     try:
-        inspect.signature(function).bind(**(it.get("arguments") or {}))
+        signature.bind(**given)
     except TypeError as error:
         return f"{name}: {error}"
+    for key, value in given.items():  # such as a word that YAML takes for a truth value
+        known = signature.parameters.get(key)
+        if known is not None and known.annotation == "str" and not isinstance(value, str):
+            return f"{name}: {key}: {value!r} is no text: put it in quotes"
     return ""
 
 

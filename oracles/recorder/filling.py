@@ -21,10 +21,11 @@ from oracles.recorder.api import Api
 from oracles.recorder.records import Known, Records
 from oracles.recorder.writer import Record
 
-#: versions, of all kinds together, that are asked for at most: a busy cluster has some a second
-MOST = 500
+#: versions, of all kinds together, that are asked for at most: a busy cluster has ten a second, and
+#: a kind of which nothing changes is a minute behind, the time from bookmark to bookmark
+MOST = 3000
 #: seconds for all of it, and between two attempts at a server that just starts to serve the kind
-WITHIN, AGAIN = 20.0, 0.2
+WITHIN, AGAIN = 30.0, 0.2
 #: statuses of a server that may answer soon; 0: it did not answer
 _SOON = frozenset({0, 429, 500, 503})
 

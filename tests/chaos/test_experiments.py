@@ -16,6 +16,8 @@ from chaos.activities import ActivityTrouble, activity, mending
 from chaos.errors import FaultError
 from chaos.experiments import verdicts
 from chaos.session import Handover
+from clusters.errors import WaitTimeout
+from clusters.kube import PYTORCHJOBS
 from oracles.catalogue import catalogue
 from oracles.errors import NotApplicable, UsageError
 from oracles.history import Header, write
@@ -104,6 +106,7 @@ def provider(**more: Any) -> Any:
         (lambda d: d["extensions"][0].update(deadline_s=0), "deadline_s: "),
         (lambda d: d["extensions"][0].update(colour="red"), "colour: "),
         (lambda d: d["method"].append("x"), "is no activity"),
+        (provider(func="recover", arguments={"label": False}), "label: False is no text"),
     ],
 )
 def test_a_bad_file_is_refused_with_what_is_wrong(tmp_path: Path, change: Any, said: str) -> None:
@@ -198,6 +201,25 @@ def test_after_the_first_that_failed_only_mending_is_done(at_work: session.Sessi
         activity(lambda: done.append("next"))()
     mending(lambda: done.append("mend"))()
     assert done == ["mend"]
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [(2, "3 pods run: not yet, until somebody writes to it"), (99, "also when somebody writes")],
+)
+def test_what_does_not_come_may_come_when_somebody_writes_to_the_job(
+    at_work: session.Session, place: Place, after: int, said: str
+) -> None:
+    place.kube.put(PYTORCHJOBS, {"metadata": {"name": "work"}}, "t")
+
+    def wait(deadline: float) -> int:
+        touches = sum("pytorchjobs/work" in call for call in place.kube.calls)
+        if touches < after:
+            raise WaitTimeout("not yet")
+        return 3
+
+    with pytest.raises(AssertionError, match=said):
+        activities.promised_of("work", "3 pods run", wait, 150)
 
 
 def test_without_a_session_nothing_is_done() -> None:
