@@ -126,8 +126,12 @@ def _unmet_before(journal: Mapping[str, Any]) -> bool:
     return bool(before) and not before.get("steady_state_met")
 
 
-def of_history(path: Path) -> Verdict:
-    """From what all invariants say of a history."""
+def of_history(path: Path, *, case: str = "") -> Verdict:
+    """From what all invariants say of a history.
+
+    Args:
+        case: whose published faults are expected.
+    """
     try:
         history = History(path)
         facts = history.header.facts
@@ -135,7 +139,7 @@ def of_history(path: Path) -> Verdict:
     except HistoryError as error:
         return Verdict(Outcome.INCONCLUSIVE, (str(error),))
     if isinstance(facts.get("versions"), dict):
-        judgement = judgement.but_known(facts["versions"], case="")
+        judgement = judgement.but_known(facts["versions"], case=case)
     outcome = judgement.outcome
     if history.damaged and outcome is not Outcome.FAIL:
         outcome = Outcome.INCONCLUSIVE

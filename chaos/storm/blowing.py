@@ -38,12 +38,14 @@ class Storm:
     Attributes:
         done, missed: how many strikes hit something, and how many found nothing to hit.
         broken: promises of the systems under test that were not kept once it was calm.
+        failed: name -> kind of jobs that are Failed; :mod:`chaos.storm.failing` tells how.
         unsure: what keeps anybody from saying.
     """
 
     done: int = 0
     missed: int = 0
     broken: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
     unsure: list[str] = field(default_factory=list)
 
 
@@ -156,14 +158,16 @@ def _tell_on(it: Session, fleet: Fleet, names: Sequence[str], over: threading.Ev
 def _ends(it: Session, fleet: Fleet, found: Storm) -> None:
     for name, kind in fleet.jobs.items():
         what = it.operator.jobs[kind]
-        _promise(
+        ended = _promise(
             found,
             f"{kind} {name} succeeds within {RUNS + ENDS:.0f} s of calm",
             lambda what=what, name=name: it.kube.wait(  # type: ignore[misc]
-                what, _succeeded, namespace=it.namespace, fields=f"metadata.name={name}",
+                what, _ended, namespace=it.namespace, fields=f"metadata.name={name}",
                 deadline=RUNS + ENDS, why=f"{name} Succeeded",
             ),
         )  # fmt: skip
+        if ended == "Failed":
+            found.failed[name] = kind
     for name, count in fleet.gangs.items():
         _promise(
             found,
@@ -195,17 +199,19 @@ def _leaves_nothing(it: Session, fleet: Fleet, before: looking.State, found: Sto
         time.sleep(1.0)
 
 
-def _promise(found: Storm, what: str, wait: Callable[[], object]) -> None:
+def _promise(found: Storm, what: str, wait: Callable[[], object]) -> object:
     try:
-        wait()
+        return wait()
     except WaitTimeout as error:
         found.broken.append(f"{what}: {error}")
     except (ApiError, ClusterError) as error:
         found.unsure.append(f"{what}: {error}")
+    return None
 
 
-def _succeeded(jobs: list[Object]) -> bool | None:
-    return True if jobs and conditions(jobs[0]).get("Succeeded") == "True" else None
+def _ended(jobs: list[Object]) -> str | None:
+    now = conditions(jobs[0]) if jobs else {}
+    return next((end for end in ("Succeeded", "Failed") if now.get(end) == "True"), None)
 
 
 def _all_succeeded(pods: list[Object], count: int) -> bool | None:

@@ -14,7 +14,7 @@ from chaos import session
 from chaos.errors import FaultError, NotProven
 from chaos.faults.base import Planned, Proof
 from chaos.session import Handover
-from chaos.storm import blowing, deeds, schedule, storming
+from chaos.storm import blowing, deeds, failing, schedule, storming
 from chaos.storm.blowing import Storm
 from chaos.storm.deeds import Fleet
 from chaos.storm.schedule import DEEDS, ROUGH, Schedule, Strike
@@ -22,7 +22,9 @@ from chaos.storm.shrinking import shrink
 from chaos.undo import PowerOn
 from clusters.kube import PODS, PYTORCHJOBS
 from oracles.errors import UsageError
+from oracles.history import Event, Header, write
 from oracles.outcome import Outcome
+from oracles.relations import JOB_NAME
 
 
 def test_the_same_seed_makes_the_same_storm(tmp_path: Path) -> None:
@@ -154,7 +156,7 @@ def test_what_finds_nothing_to_hit_is_missed(
 ) -> None:
     storm = blowing.blow(it, strikes("delete pod", "finish", "cut pods", "cordon"), tmp_path)
     assert (storm.done, storm.missed) == (0, 4)
-    assert storming.of_storm(storm).outcome is Outcome.INCONCLUSIVE
+    assert storming.of_storm(storm, {}).outcome is Outcome.INCONCLUSIVE
     monkeypatch.setattr(deeds, "fault", lambda *words: Off(place, NotProven("it is on")))
     storm = blowing.blow(it, strikes("stop node"), tmp_path)
     assert storm.missed == 1
@@ -173,7 +175,7 @@ def test_jobs_that_do_not_end_are_a_broken_promise(
     storm = blowing.blow(it, strikes("pytorchjob"), tmp_path)
     assert len(storm.broken) == 1
     assert "PyTorchJob s0 succeeds" in storm.broken[0]
-    assert storming.of_storm(storm).outcome is Outcome.FAIL
+    assert storming.of_storm(storm, {}).outcome is Outcome.FAIL
     assert ("pytorchjobs", "t", "s0") not in place.kube.objects
 
 
@@ -210,7 +212,7 @@ def test_whom_a_strike_hits(it: Any, place: Place) -> None:
 
 def test_storms_that_fail_alike() -> None:
     def result(*reasons: str) -> storming.Result:
-        verdict = storming.of_storm(Storm(broken=list(reasons)))
+        verdict = storming.of_storm(Storm(broken=list(reasons)), {})
         return storming.Result(strikes("gang"), Storm(), verdict, Path("x"))
 
     one = result("TFJob s3 succeeds within 300 s of calm: not within 300 s; last seen: x")
@@ -218,3 +220,56 @@ def test_storms_that_fail_alike() -> None:
     assert one.signature == other.signature
     assert not one.signature & result("no services of deleted jobs are left").signature
     assert "chaos storm --replay x/schedule.json" in one.text()
+
+
+# failing -----------------------------------------------------------------------------------
+
+
+def failed_history(path: Path, *, leaving: bool) -> Path:
+    meta: dict[str, Any] = {"name": "s1-worker-0", "labels": {JOB_NAME: "s1"}}
+    if leaving:
+        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    conditions = [{"type": "Failed", "status": "True"}]
+    seen = [
+        ("Pod", "s1-worker-0", {"metadata": meta, "status": {"phase": "Failed"}}),
+        ("Pod", "s2-worker-0", {"metadata": {"deletionTimestamp": "x"}, "status": {}}),
+        ("TFJob", "s1", {"metadata": {"name": "s1"}, "status": {"conditions": conditions}}),
+    ]
+    events = [
+        Event(
+            seq=n, t=float(n), mono=float(n), source="watch", type="MODIFIED", kind=kind,
+            namespace="t", name=name, rv=n, object=item,
+        )
+        for n, (kind, name, item) in enumerate(seen, 1)
+    ]  # fmt: skip
+    versions = {"versions": {"training-operator": "1.8.1"}}
+    write(path, Header(run="r", cluster="c", started=0.0, facts=versions), events)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("leaving", "kind", "version", "outcome", "said"),
+    [
+        (True, "TFJob", "1.8.1", "KNOWN", "while its pod was leaving: s1-worker-0"),
+        (False, "TFJob", "1.8.1", "FAIL", "no pod of it was leaving: s1-worker-0 Failed"),
+        (True, "TFJob", "9.9.9", "FAIL", "while its pod was leaving"),
+        (True, "PyTorchJob", "1.8.1", "FAIL", "PyTorchJob s1 is Failed"),
+    ],
+)
+def test_a_job_that_failed_is_told_with_how_its_pods_were(
+    tmp_path: Path, leaving: bool, kind: str, version: str, outcome: str, said: str
+) -> None:
+    path = failed_history(tmp_path / "history.jsonl", leaving=leaving)
+    (line,) = failing.told(path, {"s1": kind})
+    verdict = storming.of_storm(Storm(done=1, broken=[line]), {"training-operator": version})
+    assert verdict.outcome == outcome, line
+    assert said in line or kind == "PyTorchJob"
+
+
+def test_a_known_fault_hides_no_other(tmp_path: Path) -> None:
+    path = failed_history(tmp_path / "history.jsonl", leaving=True)
+    (line,) = failing.told(path, {"s1": "TFJob"})
+    storm = Storm(done=1, broken=[line, "PyTorchJob s2 succeeds within 300 s of calm: no"])
+    verdict = storming.of_storm(storm, {"training-operator": "1.8.1"})
+    assert verdict.outcome is Outcome.FAIL
+    assert verdict.reasons[0].startswith("PyTorchJob s2")
