@@ -78,7 +78,10 @@ class Injector:
             more["what"] = words
         entry = None
         if steps:
-            entry = self._journal.write(fault.name, steps, within=within, about=words)
+            space = getattr(fault, "namespace", "")
+            entry = self._journal.write(
+                fault.name, steps, within=within, about=words, namespace=space
+            )
             more["id"] = entry.id
         if pauses := getattr(fault, "pauses", ()):
             more.setdefault("pauses", list(pauses))
