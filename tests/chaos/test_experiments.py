@@ -15,9 +15,11 @@ from chaos import activities, control, experiments, session
 from chaos.activities import ActivityTrouble, activity, mending
 from chaos.errors import FaultError
 from chaos.experiments import verdicts
+from chaos.probes import training
 from chaos.session import Handover
 from clusters.errors import WaitTimeout
 from clusters.kube import PYTORCHJOBS
+from oracles import progress
 from oracles.catalogue import catalogue
 from oracles.errors import NotApplicable, UsageError
 from oracles.history import Header, write
@@ -371,3 +373,14 @@ def test_a_history_of_nothing_and_one_that_cannot_be_read(tmp_path: Path) -> Non
     assert verdicts.of_journal(journal(), []).and_also(empty).outcome is Outcome.PASS
     path.write_text("")
     assert verdicts.of_history(path).outcome is Outcome.INCONCLUSIVE
+
+
+def test_errors_are_counted_without_their_figures() -> None:
+    def line(event: str, detail: str | None) -> Any:
+        return progress.ProgressLine(1.0, progress.Event(event), "p", "u", 7, detail=detail)
+
+    lines = [line("error", f"RuntimeError: remote=[10.0.0.{n}]:{n}") for n in (5, 12)]
+    lines += [line("error", "OSError: x"), line("end", None), line("error", None)]
+    told = training.errors(lines)
+    assert told == "2 x RuntimeError: remote=[N.N.N.N]:N; 1 x OSError: x"
+    assert training.errors([]) == ""
