@@ -16,11 +16,17 @@ from oracles.relations import JOB_NAME
 CASE = "storm"
 
 
+#: seconds for which an operator may still see a pod that is gone as one that is leaving: its cache
+#: is late, on a busy machine the more
+LATE = 5.0
+
+
 @dataclass
 class _Pod:
     job: str
     phase: str
     leaving: bool
+    gone: float = 0.0
 
 
 def told(path: Path, failed: Mapping[str, str]) -> list[str]:
@@ -34,7 +40,7 @@ def told(path: Path, failed: Mapping[str, str]) -> list[str]:
             if event.kind == "Pod":
                 _note(pods, event)
             elif event.name in failed and event.name not in seen and _is_failed(event):
-                seen[event.name] = _so(event.name, pods)
+                seen[event.name] = _so(event.name, pods, event.mono)
     except HistoryError as error:
         seen = dict.fromkeys(failed, str(error))
     return [
@@ -52,7 +58,8 @@ def published(line: str, versions: Mapping[str, str]) -> KnownFault | None:
 
 def _note(pods: dict[str, _Pod], event: Event) -> None:
     if event.type == DELETED:
-        pods.pop(event.name, None)
+        if (pod := pods.get(event.name)) is not None:
+            pod.leaving, pod.gone = True, event.mono
         return
     meta = event.object.get("metadata") or {}
     job = (meta.get("labels") or {}).get(JOB_NAME, "")
@@ -65,8 +72,12 @@ def _is_failed(event: Event) -> bool:
     return any(c.get("type") == "Failed" and c.get("status") == "True" for c in conditions)
 
 
-def _so(job: str, pods: Mapping[str, _Pod]) -> str:
-    own = {name: pod for name, pod in sorted(pods.items()) if pod.job == job}
+def _so(job: str, pods: Mapping[str, _Pod], now: float) -> str:
+    own = {
+        name: pod
+        for name, pod in sorted(pods.items())
+        if pod.job == job and (not pod.gone or now - pod.gone <= LATE)
+    }
     if leaving := [name for name, pod in own.items() if pod.leaving]:
         return f", while its pod was leaving: {', '.join(leaving)}"
     lines = ", ".join(f"{name} {pod.phase}" for name, pod in own.items())

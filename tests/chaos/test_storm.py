@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from places import Place
 
 from chaos import session
@@ -225,7 +226,8 @@ def test_storms_that_fail_alike() -> None:
 # failing -----------------------------------------------------------------------------------
 
 
-def failed_history(path: Path, *, leaving: bool) -> Path:
+def failed_history(path: Path, *, leaving: bool, gone: float | None = None) -> Path:
+    """*gone*: seconds between the pod's end and the job's."""
     meta: dict[str, Any] = {"name": "s1-worker-0", "labels": {JOB_NAME: "s1"}}
     if leaving:
         meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -242,6 +244,9 @@ def failed_history(path: Path, *, leaving: bool) -> Path:
         )
         for n, (kind, name, item) in enumerate(seen, 1)
     ]  # fmt: skip
+    if gone is not None:
+        events[1] = replace(events[0], seq=2, t=2.0, mono=2.0, rv=2, type="DELETED")
+        events[2] = replace(events[2], t=2.0 + gone, mono=2.0 + gone)
     versions = {"versions": {"training-operator": "1.8.1"}}
     write(path, Header(run="r", cluster="c", started=0.0, facts=versions), events)
     return path
@@ -273,3 +278,14 @@ def test_a_known_fault_hides_no_other(tmp_path: Path) -> None:
     verdict = storming.of_storm(storm, {"training-operator": "1.8.1"})
     assert verdict.outcome is Outcome.FAIL
     assert verdict.reasons[0].startswith("PyTorchJob s2")
+
+
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [(0.1, "while its pod was leaving: s1-worker-0"), (60.0, "no pod of it was leaving: it had")],
+)
+def test_a_pod_that_has_just_gone_counts_as_leaving(tmp_path: Path, gone: float, said: str) -> None:
+    """The operator's cache is late: what it sees may be gone already."""
+    path = failed_history(tmp_path / "history.jsonl", leaving=False, gone=gone)
+    (line,) = failing.told(path, {"s1": "TFJob"})
+    assert said in line
