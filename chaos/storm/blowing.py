@@ -132,6 +132,7 @@ def _mend(it: Session, fault: Fault, found: Storm) -> None:
 def _calm(it: Session, fleet: Fleet, before: looking.State, found: Storm) -> None:
     """Everything has to run, to end, and to leave nothing."""
     say(f"calm after {found.done} strikes: {len(fleet.jobs)} jobs, {len(fleet.gangs)} gangs")
+    deeds.take_back(it, fleet)
     names = sorted(fleet.jobs.keys() | fleet.gangs.keys())
     for name in names:
         deeds.finish(it, fleet, name)

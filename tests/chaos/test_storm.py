@@ -21,6 +21,7 @@ from chaos.storm.deeds import Fleet
 from chaos.storm.schedule import DEEDS, ROUGH, Schedule, Strike
 from chaos.storm.shrinking import shrink
 from chaos.undo import PowerOn
+from clusters.errors import ApiError
 from clusters.kube import PODS, PYTORCHJOBS
 from oracles.errors import UsageError
 from oracles.history import Event, Header, write
@@ -221,6 +222,24 @@ def test_storms_that_fail_alike() -> None:
     assert one.signature == other.signature
     assert not one.signature & result("no services of deleted jobs are left").signature
     assert "chaos storm --replay x/schedule.json" in one.text()
+
+
+def test_what_was_not_submitted_is_not_waited_for(
+    it: Any, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor left, if it was: a request without an answer may have been heard."""
+
+    def create(body: Any, **more: Any) -> None:
+        place.kube.put(PYTORCHJOBS, {"metadata": {"name": body["metadata"]["name"]}}, "t")
+        raise ApiError("failed calling webhook", status=500)
+
+    monkeypatch.setattr(place.kube, "create", create, raising=False)
+    monkeypatch.setattr(deeds, "shared_folder", lambda *words: tmp_path)
+    monkeypatch.setattr(deeds.workloads, "elastic_program_job", lambda name, **more: {
+        "metadata": {"name": name}})  # fmt: skip
+    storm = blowing.blow(it, strikes("pytorchjob"), tmp_path)
+    assert (storm.done, storm.missed, storm.broken) == (0, 1, [])
+    assert ("pytorchjobs", "t", "s0") not in place.kube.objects
 
 
 # failing -----------------------------------------------------------------------------------
