@@ -6,6 +6,7 @@ import heapq
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ from oracles.relations import JOB_NAME
 
 #: seconds of calm within which jobs have to run again, to end, and to leave nothing
 RUNS, ENDS, GONE = 180.0, 120.0, 60.0
+#: how often what does not mend is tried, and seconds before it is tried again
+TRIES, AGAIN = 4, 2.0
 #: file with what was done
 LOG = "storm.jsonl"
 
@@ -55,6 +58,7 @@ def blow(it: Session, schedule: Schedule, folder: Path) -> Storm:
     found, fleet = Storm(), Fleet()
     start = time.monotonic()
     mends: list[tuple[float, int, Fault]] = []
+    tries: Counter[int] = Counter()
     log = (folder / LOG).open("a")
 
     def note(word: str, strike: Strike | None, what: str) -> None:
@@ -68,8 +72,19 @@ def blow(it: Session, schedule: Schedule, folder: Path) -> Storm:
         while mends and mends[0][0] <= moment:
             due, number, fault = heapq.heappop(mends)
             _sleep_until(start + due)
-            _mend(it, fault, found)
-            note("mended", None, f"strike {number}: {fault.name}")
+            try:
+                it.injector.recover(fault)
+            except HarnessError as error:
+                tries[number] += 1
+                text = f"{fault.name} is not mended: {error}"
+                if tries[number] < TRIES:  # what else is broken may be in its way
+                    note("not mended yet", None, f"strike {number}: {text}")
+                    later = mends[0][0] if mends else due
+                    heapq.heappush(mends, (later + AGAIN, number, fault))
+                else:
+                    found.unsure.append(text)
+            else:
+                note("mended", None, f"strike {number}: {fault.name}")
 
     try:
         for strike in schedule.strikes:
@@ -89,6 +104,11 @@ def blow(it: Session, schedule: Schedule, folder: Path) -> Storm:
             else:
                 found.done += 1
                 note("done", strike, what)
+            due = time.monotonic() - start
+            planned = [fault for _, _, fault in mends]
+            for fault in it.injector.open:
+                if fault not in planned:  # it was not proven, and could not be mended at once
+                    heapq.heappush(mends, (due, strike.number, fault))
         mend_until(float("inf"))
         note("calm", None, f"{found.done} strikes hit, {found.missed} found nothing")
         _calm(it, fleet, before, found)
@@ -120,13 +140,6 @@ def _strike(
     # also what mends itself is waited for: the next one shall find it whole
     heapq.heappush(mends, (now + strike.lasts, strike.number, fault))
     return proof.what
-
-
-def _mend(it: Session, fault: Fault, found: Storm) -> None:
-    try:
-        it.injector.recover(fault)
-    except HarnessError as error:
-        found.unsure.append(f"{fault.name} is not mended: {error}")
 
 
 def _calm(it: Session, fleet: Fleet, before: looking.State, found: Storm) -> None:

@@ -21,7 +21,7 @@ from chaos.storm.deeds import Fleet
 from chaos.storm.schedule import DEEDS, ROUGH, Schedule, Strike
 from chaos.storm.shrinking import shrink
 from chaos.undo import PowerOn
-from clusters.errors import ApiError
+from clusters.errors import ApiError, ClusterError
 from clusters.kube import PODS, PYTORCHJOBS
 from oracles.errors import UsageError
 from oracles.history import Event, Header, write
@@ -130,6 +130,7 @@ def it(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         namespace="t", folder=str(tmp_path),
     )  # fmt: skip
     monkeypatch.setattr(blowing, "GONE", 0.0)
+    monkeypatch.setattr(blowing, "AGAIN", 0.05)
     monkeypatch.setattr("chaos.looking.look", lambda site: {})
     return session.open_session(words)
 
@@ -222,6 +223,45 @@ def test_storms_that_fail_alike() -> None:
     assert one.signature == other.signature
     assert not one.signature & result("no services of deleted jobs are left").signature
     assert "chaos storm --replay x/schedule.json" in one.text()
+
+
+@pytest.mark.parametrize("proven", [True, False])
+def test_what_does_not_mend_is_tried_again_when_other_things_are_mended(
+    it: Any, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proven: bool
+) -> None:
+    """Nobody reaches the API server while etcd is frozen, for instance."""
+    first = Off(place, None if proven else NotProven("nobody answers"))
+    other = Off(place)
+    heal = type(other).recover
+    away: list[Off] = [other]
+
+    def recover(fault: Off) -> None:
+        if fault is first and away:
+            raise ClusterError("no answer")
+        heal(fault)
+        if fault is other:
+            away.clear()
+
+    monkeypatch.setattr(Off, "recover", recover)
+    faults = iter([first, other])
+    monkeypatch.setattr(deeds, "fault", lambda *words: next(faults))
+    storm = blowing.blow(it, strikes("freeze scheduler", "freeze etcd", lasts=0.02), tmp_path)
+    assert storm.unsure == []
+    assert it.injector.open == []
+    assert storm.done == (2 if proven else 1)
+
+
+def test_what_never_mends_is_told(
+    it: Any, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def recover(fault: Off) -> None:
+        raise ClusterError("no answer")
+
+    monkeypatch.setattr(Off, "recover", recover)
+    monkeypatch.setattr(deeds, "fault", lambda *words: Off(place))
+    storm = blowing.blow(it, strikes("stop node", "stop node"), tmp_path)
+    assert any("node off is not mended: no answer" in line for line in storm.unsure)
+    assert storming.of_storm(storm, {}).outcome is Outcome.INCONCLUSIVE
 
 
 def test_what_was_not_submitted_is_not_waited_for(
