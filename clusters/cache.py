@@ -89,6 +89,8 @@ def lock(name: str, *, shared: bool = False, passing: bool = False) -> Iterator[
         try:
             yield
         finally:
+            if not shared:
+                handle.truncate(0)  # those who share it say nothing of themselves
             if passing:
                 path.unlink(missing_ok=True)
 

@@ -203,6 +203,15 @@ def test_a_lock_excludes_and_goes_with_its_holder(
         assert f"pid {os.getpid()} (" in cache.held()["it"]
 
 
+def test_who_has_left_is_not_taken_for_who_holds_it(start: Start) -> None:
+    with cache.lock("it"):
+        assert "pid" in cache.held()["it"]
+    reader = start(_HOLD.format(shared=True))
+    assert line(reader) == "held"
+    assert cache.held()["it"] == "another process"
+    reader.communicate("\n", timeout=10)
+
+
 def test_shared_locks_exclude_only_others(start: Start) -> None:
     readers = [start(_HOLD.format(shared=True)) for _ in range(2)]
     assert [line(reader) for reader in readers] == ["held", "held"]
