@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from clusters.errors import ApiError
 from clusters.kube import PODS, Kube
 
 
@@ -69,10 +70,15 @@ class Wire:
 
 
 class Aged:
-    """The API of a server that was asked too late: once, for pods."""
+    """The API of a server that was asked too late: once, for pods.
 
-    def __init__(self, kube: Kube) -> None:
+    Args:
+        compacted: whether its store has forgotten former versions, too.
+    """
+
+    def __init__(self, kube: Kube, *, compacted: bool = True) -> None:
         self._kube = kube
+        self._compacted = compacted
         self.armed = False
 
     def __getattr__(self, name: str) -> Any:
@@ -83,3 +89,8 @@ class Aged:
             self.armed = False
             since = "1"
         return self._kube.watch_raw(what, since=since, timeout=timeout)
+
+    def list_raw(self, what: Any, *, at: str = "", timeout: float = 30.0) -> bytes:
+        if at and self._compacted:
+            raise ApiError("the requested version has been compacted", status=410)
+        return self._kube.list_raw(what, at=at, timeout=timeout)

@@ -111,6 +111,30 @@ def test_connections_that_are_cut_lose_nothing(
     assert {e.type for e in resumed} == {"resumed"}
 
 
+def test_what_a_watch_that_expired_does_not_tell_is_in_the_store(
+    kube: Kube, namespace: str, wire: tuple[Wire, Kube], tmp_path: Path
+) -> None:
+    """Each change in its order, also of what came and went meanwhile."""
+    between, through = wire
+    pod(kube, namespace, "stays")
+    api = Aged(through, compacted=False)
+    with Recorder(api, tmp_path / "h.jsonl", run="smoke", cluster="smoke") as recorder:
+        count(kube, namespace, "stays", range(1, 3))
+        assert recorder.settle(30) == []
+        api.armed = True
+        between.cut()
+        count(kube, namespace, "stays", range(3, 20))
+        pod(kube, namespace, "comes")
+        kube.delete(PODS, "comes", namespace, grace=0)
+        count(kube, namespace, "stays", range(20, 22))
+        assert recorder.settle(30) == []
+        assert not api.armed
+        assert recorder.statistics().gaps == 0
+    assert seen(recorder, namespace, "stays") == list(range(1, 22))
+    came = [e for e in events(recorder) if (e.kind, e.name) == ("Pod", "comes")]
+    assert (came[0].type, came[-1].type) == ("ADDED", "DELETED")
+
+
 def test_a_watch_that_expired_is_a_gap(
     kube: Kube, namespace: str, wire: tuple[Wire, Kube], tmp_path: Path
 ) -> None:
