@@ -79,7 +79,7 @@ def blow(it: Session, schedule: Schedule, folder: Path) -> Storm:
                 text = f"{fault.name} is not mended: {error}"
                 if tries[number] < TRIES:  # what else is broken may be in its way
                     note("not mended yet", None, f"strike {number}: {text}")
-                    later = mends[0][0] if mends else due
+                    later = max(mends[0][0] if mends else due, time.monotonic() - start)
                     heapq.heappush(mends, (later + AGAIN, number, fault))
                 else:
                     found.unsure.append(text)
@@ -88,10 +88,12 @@ def blow(it: Session, schedule: Schedule, folder: Path) -> Storm:
 
     try:
         for strike in schedule.strikes:
-            mend_until(strike.at)
+            # a storm that is late mends first: what is frozen would make the next strike late, too
+            while mends and mends[0][0] <= max(strike.at, time.monotonic() - start):
+                mend_until(mends[0][0])
             _sleep_until(start + strike.at)
             try:
-                what = _strike(it, fleet, strike, mends, time.monotonic() - start)
+                what = _strike(it, fleet, strike, mends, start)
             except NotApplicable as error:
                 found.missed += 1
                 note("not applicable", strike, str(error))
@@ -124,7 +126,7 @@ def blow(it: Session, schedule: Schedule, folder: Path) -> Storm:
 
 
 def _strike(
-    it: Session, fleet: Fleet, strike: Strike, mends: list[tuple[float, int, Fault]], now: float
+    it: Session, fleet: Fleet, strike: Strike, mends: list[tuple[float, int, Fault]], start: float
 ) -> str:
     if strike.deed in ("pytorchjob", "tfjob", "gang"):
         return deeds.submit(it, fleet, strike)
@@ -138,7 +140,8 @@ def _strike(
     fault = deeds.fault(it, fleet, strike)
     proof = it.injector(fault, strike=strike.number)
     # also what mends itself is waited for: the next one shall find it whole
-    heapq.heappush(mends, (now + strike.lasts, strike.number, fault))
+    due = time.monotonic() - start + strike.lasts  # from its proof on, which may have taken long
+    heapq.heappush(mends, (due, strike.number, fault))
     return proof.what
 
 

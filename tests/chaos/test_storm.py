@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -223,6 +225,27 @@ def test_storms_that_fail_alike() -> None:
     assert one.signature == other.signature
     assert not one.signature & result("no services of deleted jobs are left").signature
     assert "chaos storm --replay x/schedule.json" in one.text()
+
+
+def test_a_storm_that_is_late_mends_before_it_strikes_again(
+    it: Any, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what is frozen makes each strike wait, and stays frozen for as long as all of them."""
+    made = iter("abc")
+
+    def slow(*words: Any) -> Off:
+        time.sleep(0.1)  # longer than to the next strikes, and than it lasts
+        fault = Off(place)
+        fault.name = next(made)
+        return fault
+
+    monkeypatch.setattr(deeds, "fault", slow)
+    blowing.blow(it, strikes("freeze etcd", "freeze etcd", "freeze etcd", lasts=0.05), tmp_path)
+    log = [json.loads(line) for line in (tmp_path / blowing.LOG).read_text().splitlines()]
+    told = [line["said"][-1] for line in log if line["what"] == "mended"]
+    order = [line["what"] for line in log if line["what"] in ("done", "mended")]
+    assert told == ["a", "b", "c"]
+    assert order == ["done", "done", "mended", "done", "mended", "mended"]
 
 
 @pytest.mark.parametrize("proven", [True, False])
