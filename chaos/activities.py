@@ -13,6 +13,7 @@ import functools
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from chaoslib.exceptions import InterruptExecution
 
@@ -23,6 +24,9 @@ from oracles.errors import HarnessError, NotApplicable
 from oracles.outcome import Outcome
 
 FILE = "activities.jsonl"
+#: annotation that means nothing; how often it is written, and for how many seconds it is looked
+TOUCHED = "muster.dev/touched"
+TOUCHES, TOUCHED_FOR = 10, 5.0
 SKIPPED = "skipped"
 
 
@@ -91,6 +95,29 @@ def promised[R](what: str, wait: Callable[[], R]) -> R:
         if not session.current().kube.ready():
             raise HarnessError(f"{what}: not seen; the API server is not ready: {error}") from error
         raise AssertionError(f"{what}: {error}") from None
+
+
+def promised_of[R](
+    job: str, what: str, wait: Callable[[float], R], within: float, *, kind: str = "PyTorchJob"
+) -> R:
+    """As :func:`promised`; of a job that its operator may have forgotten.
+
+    What does not come within so many seconds may come when somebody writes to the job, so that the
+    operator looks at it: the error says whether it does.
+    """
+    try:
+        return promised(what, lambda: wait(within))
+    except AssertionError as error:
+        helps = "also when somebody writes to it"
+        it = session.current()
+        for _ in range(TOUCHES):  # what follows that write may be refused, too
+            body = {"metadata": {"annotations": {TOUCHED: f"{time.time():.3f}"}}}
+            it.kube.patch(it.operator.jobs[kind], job, body, it.namespace)
+            with suppress(WaitTimeout):
+                wait(TOUCHED_FOR)
+                helps = "until somebody writes to it"
+                break
+        raise AssertionError(f"{error}, {helps}") from None
 
 
 def node_named(words: str) -> str:

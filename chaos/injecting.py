@@ -78,7 +78,10 @@ class Injector:
             more["what"] = words
         entry = None
         if steps:
-            entry = self._journal.write(fault.name, steps, within=within, about=words)
+            space = getattr(fault, "namespace", "")
+            entry = self._journal.write(
+                fault.name, steps, within=within, about=words, namespace=space
+            )
             more["id"] = entry.id
         if pauses := getattr(fault, "pauses", ()):
             more.setdefault("pauses", list(pauses))
@@ -111,7 +114,8 @@ class Injector:
         """Mend it now; nothing to do when it is mended already.
 
         Raises:
-            HarnessError: it does not mend, or its time was over before.
+            HarnessError: it does not mend now: it may when this is called again, for what else is
+                broken may keep it from being mended.
         """
         for broken in list(self._broken):
             if broken.fault is fault:
@@ -130,6 +134,8 @@ class Injector:
                 self._mend(broken)
             except HarnessError as error:
                 troubles.append(str(error))
+                with suppress(ValueError):  # what is written down of it stays, for who comes next
+                    self._broken.remove(broken)
         atexit.unregister(self._at_exit)
         troubles += self._overdue
         self._overdue = []
@@ -142,12 +148,7 @@ class Injector:
                 return
             if broken.timer is not None:
                 broken.timer.cancel()
-            try:
-                broken.fault.recover()
-            except HarnessError:
-                if broken.entry is not None:  # its entry stays: who comes next tries again
-                    self._broken.remove(broken)
-                raise
+            broken.fault.recover()
             self._broken.remove(broken)
             if broken.entry is not None:
                 self._journal.forget(broken.entry)

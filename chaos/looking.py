@@ -61,7 +61,11 @@ def look(site: Site) -> State:
             + "".join(f" {e['name']}={e.get('value')}" for e in c.get("env") or [])
             for c in containers
         )
-    found["faults in force"] = ", ".join(entry.fault for entry in Journal(site).entries())
+    entries = Journal(site).entries()
+    found["faults in force"] = ", ".join(entry.fault for entry in entries if not entry.namespace)
+    # a job that was scaled, for instance: no trouble of the cluster's
+    within = (f"{entry.namespace}: {entry.fault}" for entry in entries if entry.namespace)
+    found["faults within namespaces"] = ", ".join(within)
     return found
 
 

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -53,6 +53,17 @@ def key(*inputs: object) -> str:
     return digest.hexdigest()[:12]
 
 
+#: name of the lock of those whose timings, or whose breaking, nobody else's tests may be beside
+HOST_LOCK = "host"
+#: set to 1, a run goes on beside others that say so too; it still waits for one that does not
+SHARE_HOST = "MUSTER_SHARE_HOST"
+
+
+def host() -> AbstractContextManager[None]:
+    """Hold the host, alone or beside others, as the environment says; see :data:`SHARE_HOST`."""
+    return lock(HOST_LOCK, shared=os.environ.get(SHARE_HOST) == "1")
+
+
 @contextmanager
 def lock(name: str, *, shared: bool = False, passing: bool = False) -> Iterator[None]:
     """Hold the lock *name* between processes; says whom it waits for.
@@ -78,6 +89,8 @@ def lock(name: str, *, shared: bool = False, passing: bool = False) -> Iterator[
         try:
             yield
         finally:
+            if not shared:
+                handle.truncate(0)  # those who share it say nothing of themselves
             if passing:
                 path.unlink(missing_ok=True)
 

@@ -112,9 +112,17 @@ class Kube(Objects):
 
     # for the recorder ------------------------------------------------------------------------
 
-    def list_raw(self, what: Resource, *, timeout: float = 30.0) -> bytes:
-        """All objects of a kind in all namespaces, as the server sent them."""
-        response = self.open("GET", what.path(), None, None, "", timeout)
+    def list_raw(self, what: Resource, *, at: str = "", timeout: float = 30.0) -> bytes:
+        """All objects of a kind in all namespaces, as the server sent them.
+
+        Args:
+            at: a version: as they were at exactly that one. The server forgets it (410) when its
+                store is compacted.
+        """
+        query: dict[str, object] = {}
+        if at:
+            query = {"resourceVersion": at, "resourceVersionMatch": "Exact"}
+        response = self.open("GET", what.path(), None, query or None, "", timeout)
         data = response.data
         response.release_conn()
         return data

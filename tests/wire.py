@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from clusters.errors import ApiError
 from clusters.kube import PODS, Kube
 
 
@@ -69,11 +71,20 @@ class Wire:
 
 
 class Aged:
-    """The API of a server that was asked too late: once, for pods."""
+    """The API of a server that was asked too late: once, for pods.
 
-    def __init__(self, kube: Kube) -> None:
+    Args:
+        compacted: whether its store has forgotten former versions, too.
+
+    Attributes:
+        meanwhile: what happens in the cluster before it is asked.
+    """
+
+    def __init__(self, kube: Kube, *, compacted: bool = True) -> None:
         self._kube = kube
+        self._compacted = compacted
         self.armed = False
+        self.meanwhile: Callable[[], None] = lambda: None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kube, name)
@@ -81,5 +92,12 @@ class Aged:
     def watch_raw(self, what: Any, *, since: str, timeout: float) -> Any:
         if self.armed and what == PODS:
             self.armed = False
-            since = "1"
+            self.meanwhile()
+            # a young server would still have every version in its cache
+            raise ApiError(f"too old resource version: {since}", status=410)
         return self._kube.watch_raw(what, since=since, timeout=timeout)
+
+    def list_raw(self, what: Any, *, at: str = "", timeout: float = 30.0) -> bytes:
+        if at and self._compacted:
+            raise ApiError("the requested version has been compacted", status=410)
+        return self._kube.list_raw(what, at=at, timeout=timeout)

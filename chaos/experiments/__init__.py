@@ -120,6 +120,19 @@ def read(path: Path) -> Experiment:
         raise UsageError(f"{path} is not YAML: {error}") from error
     if not isinstance(data, dict):
         raise UsageError(f"{path} is no experiment")
+    about = checked(data, str(path))
+    return Experiment(
+        path=path.resolve(), title=data["title"], tags=data.get("tags") or [], about=about,
+        data=data,
+    )  # fmt: skip
+
+
+def checked(data: dict[str, Any], name: str) -> Extension:
+    """What the harness needs to know of the experiment *name*, which is found good.
+
+    Raises:
+        UsageError: each thing that is wrong with it, on a line.
+    """
     wrong = [*_shape(data), *_activities(data)]
     about: Extension | None = None
     mine = [e for e in data.get("extensions") or [] if isinstance(e, dict)]
@@ -136,11 +149,8 @@ def read(path: Path) -> Experiment:
             wrong.append(str(error).partition("\n")[0])
     if wrong or about is None:
         lines = "\n".join(f"  {line}" for line in wrong)
-        raise UsageError(f"{path} is no experiment that can be run:\n{lines}")
-    return Experiment(
-        path=path.resolve(), title=data["title"], tags=data.get("tags") or [], about=about,
-        data=data,
-    )  # fmt: skip
+        raise UsageError(f"{name} is no experiment that can be run:\n{lines}")
+    return about
 
 
 def _shape(data: dict[str, Any]) -> list[str]:
@@ -189,10 +199,15 @@ def _activity(item: Any) -> str:
     if not inspect.isfunction(function) or not hasattr(function, "__wrapped__"):
         kind = item.get("type", "activity")
         return f"there is no {kind} {name!r} in {it['module']}"
+    signature, given = inspect.signature(function), it.get("arguments") or {}
     try:
-        inspect.signature(function).bind(**(it.get("arguments") or {}))
+        signature.bind(**given)
     except TypeError as error:
         return f"{name}: {error}"
+    for key, value in given.items():  # such as a word that YAML takes for a truth value
+        known = signature.parameters.get(key)
+        if known is not None and known.annotation == "str" and not isinstance(value, str):
+            return f"{name}: {key}: {value!r} is no text: put it in quotes"
     return ""
 
 

@@ -110,8 +110,7 @@ def _read(folder: Path, ended: str, within: float) -> Verdict:
         return Verdict(Outcome.INCONCLUSIVE, (text.rstrip(),))
     verdict = of_journal(journal, notes)
     if ended:
-        last = notes[-1]["activity"] if notes else "none"
-        text = f"{ended} after its deadline of {within:.0f} s; the last activity that ended: {last}"
+        text = f"{ended} after its deadline of {within:.0f} s"
         return Verdict(Outcome.INCONCLUSIVE, (text,)).and_also(verdict)
     return verdict
 

@@ -76,6 +76,11 @@ def of_journal(journal: Mapping[str, Any], notes: Sequence[Mapping[str, Any]]) -
         for note in notes
         if note["outcome"] not in (Outcome.PASS, SKIPPED)
     ]
+    if _unmet_before(journal):  # nothing was done to the system yet: it cannot have failed
+        found = [
+            (Outcome.INCONCLUSIVE if outcome is Outcome.FAIL else outcome, reason)
+            for outcome, reason in found
+        ]
     found += list(_of_states(journal, noted=bool(found)))
     reasons = tuple(dict.fromkeys(reason for _, reason in found))
     outcomes = {outcome for outcome, _ in found}
@@ -93,14 +98,16 @@ def _of_states(journal: Mapping[str, Any], *, noted: bool) -> Iterator[tuple[Out
     unsure = Outcome.INCONCLUSIVE
     if journal.get("status") == "interrupted":
         yield unsure, "it was interrupted before its end"
-    if before and not before.get("steady_state_met"):
+    if _unmet_before(journal):
         yield unsure, f"nothing was done: before it, {_unmet(before)} did not hold"
     elif not runs:
         yield unsure, "no activity of its method was run"
-    elif not after and not noted:
+    elif not after and not noted and journal.get("status") != "interrupted":
         yield unsure, "its hypothesis was not looked at afterwards"
     for item in runs:
-        if item.get("status") != "succeeded" and not noted:
+        if not item.get("status"):
+            yield unsure, f"{_name(item)!r} did not come to its end"
+        elif item["status"] != "succeeded" and not noted:
             yield unsure, f"{_name(item)} {item.get('status')}: {_why(item)}"
     for item in states.get("during") or []:
         if not item.get("steady_state_met"):
@@ -114,8 +121,17 @@ def _of_states(journal: Mapping[str, Any], *, noted: bool) -> Iterator[tuple[Out
         yield unsure, "its rollbacks were not done"
 
 
-def of_history(path: Path) -> Verdict:
-    """From what all invariants say of a history."""
+def _unmet_before(journal: Mapping[str, Any]) -> bool:
+    before = (journal.get("steady_states") or {}).get("before") or {}
+    return bool(before) and not before.get("steady_state_met")
+
+
+def of_history(path: Path, *, case: str = "") -> Verdict:
+    """From what all invariants say of a history.
+
+    Args:
+        case: whose published faults are expected.
+    """
     try:
         history = History(path)
         facts = history.header.facts
@@ -123,7 +139,7 @@ def of_history(path: Path) -> Verdict:
     except HistoryError as error:
         return Verdict(Outcome.INCONCLUSIVE, (str(error),))
     if isinstance(facts.get("versions"), dict):
-        judgement = judgement.but_known(facts["versions"], case="")
+        judgement = judgement.but_known(facts["versions"], case=case)
     outcome = judgement.outcome
     if history.damaged and outcome is not Outcome.FAIL:
         outcome = Outcome.INCONCLUSIVE

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from chaos.errors import FaultError
+from chaos.faults import nodes
 from chaos.faults.base import Proof
 from chaos.faults.nodes import NodeFault
 from chaos.site import Site
@@ -18,7 +19,26 @@ from clusters.kube import NODES
 from clusters.topology import GPU
 
 
-class TakeGpus(NodeFault):
+class GpuFault(NodeFault):
+    """Something about the GPUs of a node."""
+
+    def _given_back(self, count: int) -> None:
+        """Wait until the API shows so many again.
+
+        Only a kubelet tells of a plugin's: where none is at work, whoever starts it waits for them
+        (:class:`chaos.undo.steps.PowerOn`, :class:`chaos.undo.steps.StartKubelet`).
+        """
+        if deviceplugin.used(self.site.cluster) and not self._kubelet_works():
+            return
+        self._wait(lambda n: allocatable(n) == count, 30.0, f"with {count} GPUs again")
+
+    def _kubelet_works(self) -> bool:
+        if not self.site.answers(self.node):
+            return False
+        return nodes.kubelet(self.site, self.node) in ("active", "activating")
+
+
+class TakeGpus(GpuFault):
     """Take GPUs of a node away: its capacity says so from now on, and pods that have them run on.
 
     In the GPU mode ``device-plugin`` by the plugin, which offers fewer devices.
@@ -64,12 +84,10 @@ class TakeGpus(NodeFault):
 
     def healed(self) -> None:
         """They are back."""
-        self._wait(
-            lambda n: allocatable(n) == self._before, 30.0, f"with {self._before} GPUs again"
-        )
+        self._given_back(self._before)
 
 
-class SickenGpus(NodeFault):
+class SickenGpus(GpuFault):
     """GPUs of a node fall ill, also under pods that have them (mode ``device-plugin``).
 
     Args:
@@ -119,8 +137,7 @@ class SickenGpus(NodeFault):
 
     def healed(self) -> None:
         """They are well."""
-        well = self._before.healthy
-        self._wait(lambda n: allocatable(n) == well, 30.0, f"with {well} GPUs again")
+        self._given_back(self._before.healthy)
 
 
 def _offers(site: Site, node: str) -> OfferGpus:

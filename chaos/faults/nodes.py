@@ -95,7 +95,7 @@ class StopKubelet(NodeFault):
 
     def look(self) -> Sequence[Step]:
         """Whether it runs."""
-        if self._active() != "active":
+        if kubelet(self.site, self.node) != "active":
             raise FaultError(f"the kubelet of {self.node} does not run")
         return [StartKubelet(node=self.node)]
 
@@ -107,7 +107,7 @@ class StopKubelet(NodeFault):
 
     def proof(self, *, deadline: float = 30.0) -> Proof:
         """systemd says that it is not active. Raises NotProven."""
-        state = self._active()
+        state = kubelet(self.site, self.node)
         if state not in ("inactive", "failed"):
             raise NotProven(f"the kubelet of {self.node} was stopped, but it is {state}")
         evidence = {"kubelet": state}
@@ -115,9 +115,6 @@ class StopKubelet(NodeFault):
             seen = self._seen(_not_ready, max(deadline, 90.0), "seen as not Ready")
             evidence["Ready"] = conditions(seen).get("Ready", "none")
         return Proof(f"the kubelet of {self.node} is stopped", evidence, self._done)
-
-    def _active(self) -> str:
-        return self.site.on(self.node, "systemctl is-active kubelet || true").strip()
 
 
 class Cordon(NodeFault):
@@ -250,6 +247,11 @@ class Taint(NodeFault):
     @staticmethod
     def _taints(node: Object) -> list[Object]:
         return list(node["spec"].get("taints") or [])
+
+
+def kubelet(site: Site, node: str) -> str:
+    """What systemd says of a node's kubelet, such as ``active``. Raises CommandError."""
+    return site.on(node, "systemctl is-active kubelet || true").strip()
 
 
 def wait_ready(site: Site, node: str, *, deadline: float = 90.0) -> None:

@@ -257,8 +257,8 @@ class RollSystem(SystemFault):
         self._before: set[str] = set()
 
     def look(self) -> Sequence[Step]:
-        """The images that run now; the version from before is installed again."""
-        self._before = self._images()
+        """What runs now; the version from before is installed again."""
+        self._before = self._running()
         return [
             Reinstall(which=self.target.role, operator=self._operator, scheduler=self._scheduler)
         ]
@@ -275,17 +275,21 @@ class RollSystem(SystemFault):
         Reinstall(which=self.target.role, operator=operator, scheduler=scheduler).run(self.site)
 
     def proof(self, *, deadline: float = 30.0) -> Proof:
-        """Other images run. Raises NotProven."""
-        now = self._images()
+        """Other images, or other programs, run. Raises NotProven."""
+        now = self._running()
         if now == self._before:
-            raise NotProven(f"{self._to} was installed, but the same images run: {sorted(now)}")
+            raise NotProven(f"{self._to} was installed, but the same runs: {sorted(now)}")
         return Proof(
             f"{self.about} was rolled to {self._to}",
-            {"images before": ", ".join(sorted(self._before)), "now": ", ".join(sorted(now))},
+            {"before": ", ".join(sorted(self._before)), "now": ", ".join(sorted(now))},
             self._done,
         )
 
-    def _images(self) -> set[str]:
+    def _running(self) -> set[str]:
+        """Images of its pods, or the programs that it is on this host."""
+        if names := self.target.local(self.site):
+            states = [local.of(self.site.cluster).state(name) for name in names]
+            return {state.process.argv[0] for state in states if state is not None}
         return {
             container["image"]
             for pod in self.target.pods(self.site)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from chaos import session
-from chaos.activities import activity, promised
+from chaos.activities import activity, promised, promised_of
 from clusters.errors import WaitTimeout
 from clusters.kube import PODS, Object, conditions
 from oracles.relations import JOB_NAME
@@ -14,15 +14,20 @@ from oracles.relations import JOB_NAME
 
 @activity
 def job_has(
-    job: str, condition: str, *, kind: str = "PyTorchJob", within: float = 60, status: str = "True"
-) -> float:
-    """A job gets a condition; seconds since the last fault."""
+    job: str, condition: str, *, kind: str = "PyTorchJob", within: float = 60,
+    status: str = "True", touch: bool = False,
+) -> float:  # fmt: skip
+    """A job gets a condition; seconds since the last fault.
+
+    Args:
+        touch: if it does not, say whether a write to the job helps.
+    """
     it = session.current()
 
     def check(items: list[Object]) -> bool | None:
         return True if items and conditions(items[0]).get(condition) == status else None
 
-    _job(job, kind, check, within, f"{kind} {job} {condition}")
+    _job(job, kind, check, within, f"{kind} {job} {condition}", touch=touch)
     return round(time.time() - it.since, 3) if it.since else 0.0
 
 
@@ -79,13 +84,18 @@ def replicas_are(
 
 
 def _job(
-    job: str, kind: str, check: Callable[[list[Object]], bool | None], within: float, why: str
-) -> None:
+    job: str, kind: str, check: Callable[[list[Object]], bool | None], within: float, why: str,
+    *, touch: bool = False,
+) -> None:  # fmt: skip
     it = session.current()
-    promised(
-        why,
-        lambda: it.kube.wait(
+
+    def wait(deadline: float) -> bool:
+        return it.kube.wait(
             it.operator.jobs[kind], check, namespace=it.namespace,
-            fields=f"metadata.name={job}", deadline=within, why=why,
-        ),
-    )  # fmt: skip
+            fields=f"metadata.name={job}", deadline=deadline, why=why,
+        )  # fmt: skip
+
+    if touch:
+        promised_of(job, why, wait, within, kind=kind)
+    else:
+        promised(why, lambda: wait(within))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from chaos import session
-from chaos.activities import activity, promised
+from chaos.activities import activity, promised, promised_of
 from chaos.errors import NotReached
 from clusters import waiting
 from clusters.kube import PODS, Object
@@ -28,15 +28,17 @@ def pods_bound(
 
 
 @activity
-def pods_running(count: int, *, job: str = "", app: str = "", within: float = 60) -> int:
-    """So many pods run."""
+def pods_running(
+    count: int, *, job: str = "", app: str = "", within: float = 60, touch: bool = False
+) -> int:
+    """So many pods run. *touch*: if they do not, say whether a write to the job helps."""
 
     def up(pods: list[Object]) -> int | None:
         running = [p for p in pods if p["status"].get("phase") == "Running"]
         running = [p for p in running if "deletionTimestamp" not in p["metadata"]]
         return count if len(running) == count else None
 
-    return _wait(count, "run", up, job, app, within)
+    return _wait(count, "run", up, job, app, within, touch=touch)
 
 
 @activity
@@ -110,16 +112,19 @@ def volume_has_room(pod: str, path: str, *, container: str = "main") -> bool:
 
 def _wait(
     count: int, what: str, until: Callable[[list[Object]], int | None], job: str, app: str,
-    within: float,
+    within: float, *, touch: bool = False,
 ) -> int:  # fmt: skip
     it = session.current()
-    return promised(
-        f"{count} pods {what}",
-        lambda: it.kube.wait(
-            PODS, until, namespace=it.namespace, labels=_labels(job, app), deadline=within,
+
+    def wait(deadline: float) -> int:
+        return it.kube.wait(
+            PODS, until, namespace=it.namespace, labels=_labels(job, app), deadline=deadline,
             why=f"{count} pods of {job or app or it.namespace} {what}",
-        ),
-    )  # fmt: skip
+        )  # fmt: skip
+
+    if touch:
+        return promised_of(job, f"{count} pods {what}", wait, within)
+    return promised(f"{count} pods {what}", lambda: wait(within))
 
 
 def _labels(job: str, app: str) -> str:

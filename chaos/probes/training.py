@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from chaos import session
@@ -19,6 +21,8 @@ from oracles.relations import JOB_NAME
 
 #: seconds between two looks at progress files, which have no watch
 LOOK = 0.25
+#: characters of an error, and how many different ones are told
+MOST, KINDS = 200, 3
 
 
 @activity
@@ -90,6 +94,16 @@ def nothing_told(job: str) -> bool:
     return True
 
 
+def errors(lines: list[ProgressLine]) -> str:
+    """What ended worker processes, each with how often: without figures, which differ each time."""
+    found = Counter(
+        re.sub(r"\d+", "N", line.detail)[:MOST]
+        for line in lines
+        if line.event == "error" and line.detail
+    )
+    return "; ".join(f"{count} x {text}" for text, count in found.most_common(KINDS))
+
+
 def _lines(job: str) -> list[ProgressLine]:
     it = session.current()
     return workloads.read_progress(it.site.cluster, it.namespace, job)
@@ -109,7 +123,10 @@ def _told[T](
                     f"{x.event.value} of {x.pod} rank {x.rank}/{x.world} step {x.step}"
                     for x in lines[-4:]
                 )
-                raise WaitTimeout(f"{why}: not within {within:.0f} s; last lines: {last or 'none'}")
+                told = f"; errors: {found}" if (found := errors(lines)) else ""
+                raise WaitTimeout(
+                    f"{why}: not within {within:.0f} s; last lines: {last or 'none'}{told}"
+                )
             time.sleep(LOOK)
 
     return promised(why, wait)

@@ -6,6 +6,7 @@ import heapq
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ from oracles.relations import JOB_NAME
 
 #: seconds of calm within which jobs have to run again, to end, and to leave nothing
 RUNS, ENDS, GONE = 180.0, 120.0, 60.0
+#: how often what does not mend is tried, and seconds before it is tried again
+TRIES, AGAIN = 4, 2.0
 #: file with what was done
 LOG = "storm.jsonl"
 
@@ -38,12 +41,14 @@ class Storm:
     Attributes:
         done, missed: how many strikes hit something, and how many found nothing to hit.
         broken: promises of the systems under test that were not kept once it was calm.
+        failed: name -> kind of jobs that are Failed; :mod:`chaos.storm.failing` tells how.
         unsure: what keeps anybody from saying.
     """
 
     done: int = 0
     missed: int = 0
     broken: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
     unsure: list[str] = field(default_factory=list)
 
 
@@ -53,6 +58,7 @@ def blow(it: Session, schedule: Schedule, folder: Path) -> Storm:
     found, fleet = Storm(), Fleet()
     start = time.monotonic()
     mends: list[tuple[float, int, Fault]] = []
+    tries: Counter[int] = Counter()
     log = (folder / LOG).open("a")
 
     def note(word: str, strike: Strike | None, what: str) -> None:
@@ -66,15 +72,28 @@ def blow(it: Session, schedule: Schedule, folder: Path) -> Storm:
         while mends and mends[0][0] <= moment:
             due, number, fault = heapq.heappop(mends)
             _sleep_until(start + due)
-            _mend(it, fault, found)
-            note("mended", None, f"strike {number}: {fault.name}")
+            try:
+                it.injector.recover(fault)
+            except HarnessError as error:
+                tries[number] += 1
+                text = f"{fault.name} is not mended: {error}"
+                if tries[number] < TRIES:  # what else is broken may be in its way
+                    note("not mended yet", None, f"strike {number}: {text}")
+                    later = max(mends[0][0] if mends else due, time.monotonic() - start)
+                    heapq.heappush(mends, (later + AGAIN, number, fault))
+                else:
+                    found.unsure.append(text)
+            else:
+                note("mended", None, f"strike {number}: {fault.name}")
 
     try:
         for strike in schedule.strikes:
-            mend_until(strike.at)
+            # a storm that is late mends first: what is frozen would make the next strike late, too
+            while mends and mends[0][0] <= max(strike.at, time.monotonic() - start):
+                mend_until(mends[0][0])
             _sleep_until(start + strike.at)
             try:
-                what = _strike(it, fleet, strike, mends, time.monotonic() - start)
+                what = _strike(it, fleet, strike, mends, start)
             except NotApplicable as error:
                 found.missed += 1
                 note("not applicable", strike, str(error))
@@ -87,6 +106,11 @@ def blow(it: Session, schedule: Schedule, folder: Path) -> Storm:
             else:
                 found.done += 1
                 note("done", strike, what)
+            due = time.monotonic() - start
+            planned = [fault for _, _, fault in mends]
+            for fault in it.injector.open:
+                if fault not in planned:  # it was not proven, and could not be mended at once
+                    heapq.heappush(mends, (due, strike.number, fault))
         mend_until(float("inf"))
         note("calm", None, f"{found.done} strikes hit, {found.missed} found nothing")
         _calm(it, fleet, before, found)
@@ -102,7 +126,7 @@ def blow(it: Session, schedule: Schedule, folder: Path) -> Storm:
 
 
 def _strike(
-    it: Session, fleet: Fleet, strike: Strike, mends: list[tuple[float, int, Fault]], now: float
+    it: Session, fleet: Fleet, strike: Strike, mends: list[tuple[float, int, Fault]], start: float
 ) -> str:
     if strike.deed in ("pytorchjob", "tfjob", "gang"):
         return deeds.submit(it, fleet, strike)
@@ -116,20 +140,15 @@ def _strike(
     fault = deeds.fault(it, fleet, strike)
     proof = it.injector(fault, strike=strike.number)
     # also what mends itself is waited for: the next one shall find it whole
-    heapq.heappush(mends, (now + strike.lasts, strike.number, fault))
+    due = time.monotonic() - start + strike.lasts  # from its proof on, which may have taken long
+    heapq.heappush(mends, (due, strike.number, fault))
     return proof.what
-
-
-def _mend(it: Session, fault: Fault, found: Storm) -> None:
-    try:
-        it.injector.recover(fault)
-    except HarnessError as error:
-        found.unsure.append(f"{fault.name} is not mended: {error}")
 
 
 def _calm(it: Session, fleet: Fleet, before: looking.State, found: Storm) -> None:
     """Everything has to run, to end, and to leave nothing."""
     say(f"calm after {found.done} strikes: {len(fleet.jobs)} jobs, {len(fleet.gangs)} gangs")
+    deeds.take_back(it, fleet)
     names = sorted(fleet.jobs.keys() | fleet.gangs.keys())
     for name in names:
         deeds.finish(it, fleet, name)
@@ -156,14 +175,16 @@ def _tell_on(it: Session, fleet: Fleet, names: Sequence[str], over: threading.Ev
 def _ends(it: Session, fleet: Fleet, found: Storm) -> None:
     for name, kind in fleet.jobs.items():
         what = it.operator.jobs[kind]
-        _promise(
+        ended = _promise(
             found,
             f"{kind} {name} succeeds within {RUNS + ENDS:.0f} s of calm",
             lambda what=what, name=name: it.kube.wait(  # type: ignore[misc]
-                what, _succeeded, namespace=it.namespace, fields=f"metadata.name={name}",
+                what, _ended, namespace=it.namespace, fields=f"metadata.name={name}",
                 deadline=RUNS + ENDS, why=f"{name} Succeeded",
             ),
         )  # fmt: skip
+        if ended == "Failed":
+            found.failed[name] = kind
     for name, count in fleet.gangs.items():
         _promise(
             found,
@@ -195,17 +216,19 @@ def _leaves_nothing(it: Session, fleet: Fleet, before: looking.State, found: Sto
         time.sleep(1.0)
 
 
-def _promise(found: Storm, what: str, wait: Callable[[], object]) -> None:
+def _promise(found: Storm, what: str, wait: Callable[[], object]) -> object:
     try:
-        wait()
+        return wait()
     except WaitTimeout as error:
         found.broken.append(f"{what}: {error}")
     except (ApiError, ClusterError) as error:
         found.unsure.append(f"{what}: {error}")
+    return None
 
 
-def _succeeded(jobs: list[Object]) -> bool | None:
-    return True if jobs and conditions(jobs[0]).get("Succeeded") == "True" else None
+def _ended(jobs: list[Object]) -> str | None:
+    now = conditions(jobs[0]) if jobs else {}
+    return next((end for end in ("Succeeded", "Failed") if now.get(end) == "True"), None)
 
 
 def _all_succeeded(pods: list[Object], count: int) -> bool | None:

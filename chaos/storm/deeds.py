@@ -27,6 +27,8 @@ from oracles.relations import JOB_NAME
 
 #: label of the pods of a gang without a job
 GANG_LABEL = "app"
+#: kind of such a gang
+GANG = "gang"
 
 
 @dataclass
@@ -37,16 +39,43 @@ class Fleet:
         jobs: name -> kind.
         gangs: name -> number of pods.
         told: those that were told to finish.
+        doubtful: name -> kind (``gang``: of no job) of what was not submitted, or only in part.
     """
 
     jobs: dict[str, str] = field(default_factory=dict)
     gangs: dict[str, int] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
+    doubtful: dict[str, str] = field(default_factory=dict)
 
 
 def submit(it: Session, fleet: Fleet, strike: Strike) -> str:
     """Submit a job or a gang; its name."""
     name = f"s{strike.number}"
+    kind = {"gang": GANG, "tfjob": "TFJob"}.get(strike.deed, "PyTorchJob")
+    fleet.doubtful[name] = kind  # a request without an answer may have been heard
+    count = _submit(it, name, strike)
+    del fleet.doubtful[name]
+    if kind == GANG:
+        fleet.gangs[name] = count
+    else:
+        fleet.jobs[name] = kind
+    return name
+
+
+def take_back(it: Session, fleet: Fleet) -> None:
+    """Delete what was submitted in part only: nobody promises anything of it."""
+    for name, kind in fleet.doubtful.items():
+        if kind != GANG:
+            it.kube.delete(it.operator.jobs[kind], name, it.namespace)
+            continue
+        for pod in it.kube.find(PODS, it.namespace, labels=f"{GANG_LABEL}={name}"):
+            it.kube.delete(PODS, pod["metadata"]["name"], it.namespace, grace=0)
+        if (group := it.scheduler.group_resource()) is not None:
+            it.kube.delete(group, name, it.namespace)
+
+
+def _submit(it: Session, name: str, strike: Strike) -> int:
+    """Submit; how many workers, or pods of a gang."""
     count = 1 + int(strike.size * 3)
     folder = shared_folder(it, name)
     if strike.deed == "gang":
@@ -55,22 +84,19 @@ def submit(it: Session, fleet: Fleet, strike: Strike) -> str:
             it.scheduler.join(pod, name)
             pod["spec"]["restartPolicy"] = "OnFailure"
             it.kube.create(pod, namespace=it.namespace)
-        fleet.gangs[name] = count + 1
-        return name
+        return count + 1
     if strike.deed == "tfjob":
         job = workloads.tfjob(
             name, ps=1, workers=count, gpus=1, shared=folder, program=Program(),
             run_policy={"cleanPodPolicy": "None"},
         )  # fmt: skip
-        fleet.jobs[name] = "TFJob"
     else:
         job = workloads.elastic_program_job(
             name, workers=count, low=1, high=4, gpus=1, shared=folder,
             run_policy={"cleanPodPolicy": "None"},
         )  # fmt: skip
-        fleet.jobs[name] = "PyTorchJob"
     it.kube.create(job, namespace=it.namespace)
-    return name
+    return count
 
 
 def finish(it: Session, fleet: Fleet, name: str) -> None:

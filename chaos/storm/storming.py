@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,12 +10,13 @@ from chaos.experiments import verdicts
 from chaos.experiments.verdicts import Verdict
 from chaos.session import open_session
 from chaos.standing import Asked, standing
-from chaos.storm import blowing, shrinking
+from chaos.storm import blowing, failing, shrinking
 from chaos.storm.blowing import Storm
 from chaos.storm.schedule import Schedule, Strike
 from clusters.progress import say
 from oracles.errors import HarnessError
 from oracles.outcome import Outcome
+from oracles.reading import History
 
 SCHEDULE = "schedule.json"
 
@@ -77,14 +78,22 @@ def run(asked: Asked, schedule: Schedule) -> Result:
             storm = blowing.blow(session, schedule, folder)
         finally:
             session.close()
-    verdict = of_storm(storm).and_also(verdicts.of_history(folder / "history.jsonl"))
+    history = folder / "history.jsonl"
+    storm.broken += failing.told(history, storm.failed)
+    versions = History(history).header.facts.get("versions", {})
+    verdict = of_storm(storm, versions).and_also(verdicts.of_history(history, case=failing.CASE))
     return Result(schedule, storm, verdict, folder)
 
 
-def of_storm(storm: Storm) -> Verdict:
-    """What the end of a storm means by itself."""
-    if storm.broken:
-        return Verdict(Outcome.FAIL, (*storm.broken, *storm.unsure))
+def of_storm(storm: Storm, versions: Mapping[str, str]) -> Verdict:
+    """What the end of a storm means by itself; *versions*: of what was under test."""
+    found = {line: failing.published(line, versions) for line in storm.broken}
+    known = [f"{entry.id}: {line} {entry.link}" for line, entry in found.items() if entry]
+    if broken := [line for line, entry in found.items() if entry is None]:
+        return Verdict(Outcome.FAIL, (*broken, *known, *storm.unsure))
+    if known:
+        outcome = Outcome.INCONCLUSIVE if storm.unsure else Outcome.KNOWN
+        return Verdict(outcome, (*known, *storm.unsure))
     if storm.unsure:
         return Verdict(Outcome.INCONCLUSIVE, tuple(storm.unsure))
     if storm.done == 0:

@@ -32,6 +32,7 @@ class Entry(Strict):
     Attributes:
         id: names it in histories too.
         fault, about: which fault, and what it was done to, for people.
+        namespace: the one within which it is; "" for what the whole cluster feels.
         run: of the cluster; another cluster that was made under the same name was never broken.
         made, until: seconds since 1970; at *until* it is to be undone, whoever is at work.
         pid, pid_start: the process that broke it.
@@ -41,6 +42,7 @@ class Entry(Strict):
     id: str
     fault: str
     about: str = ""
+    namespace: str = ""
     cluster: str
     provider: str
     run: str
@@ -72,7 +74,10 @@ class Journal:
         self.site = site
         self.folder = folder(site.cluster)
 
-    def write(self, fault: str, steps: Sequence[Step], *, within: float, about: str = "") -> Entry:
+    def write(
+        self, fault: str, steps: Sequence[Step], *, within: float, about: str = "",
+        namespace: str = "",
+    ) -> Entry:  # fmt: skip
         """Write down a fault that is about to be injected.
 
         Args:
@@ -81,7 +86,8 @@ class Journal:
         cluster, pid = self.site.cluster, os.getpid()
         now = time.time()
         entry = Entry(
-            id=f"{int(now * 1000)}-{secrets.token_hex(2)}", fault=fault, about=about,
+            id=f"{int(now * 1000)}-{secrets.token_hex(2)}",
+            fault=fault, about=about, namespace=namespace,
             cluster=cluster.name, provider=cluster.provider, run=cluster.run,
             made=now, until=now + within, pid=pid, pid_start=start_of(pid) or 0,
             steps=list(steps),

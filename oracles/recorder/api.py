@@ -61,10 +61,11 @@ class Api(Protocol):
     def resource(self, api_version: str, kind: str) -> Any:
         """What the other methods call a kind. Found by discovery."""
 
-    def list_raw(self, what: Any, *, timeout: float = 30.0) -> bytes:
+    def list_raw(self, what: Any, *, at: str = "", timeout: float = 30.0) -> bytes:
         """All objects of a kind in all namespaces, as the server sent them.
 
-        The list has to be a current one: no ``resourceVersion`` in the request.
+        Without *at* the list has to be a current one: no ``resourceVersion`` in the request. With
+        it, as it was at exactly that version.
         """
 
     def watch_raw(self, what: Any, *, since: str, timeout: float) -> Stream:

@@ -4,8 +4,10 @@ What can happen to a watch, and what it means:
 
 - The server ends it (it does so every few minutes): opened again where it ended. Nothing missed.
 - The connection breaks, the server is away: the same, once it answers. ``resumed`` is noted.
-- The server no longer has the version where it ended (410): listed again. What happened between
-  is not known: a gap, with what the list found changed and gone.
+- The server no longer has the version where it ended (410): what happened since is asked of its
+  store (:mod:`oracles.recorder.filling`), and nothing missed: ``resumed`` is noted. If that cannot
+  be had, listed again; what happened between is not known: a gap, with what the list found changed
+  and gone.
 - The kind is not served: tried again when a CustomResourceDefinition changes, and every ABSENT
   seconds. If there are objects once it is, they were not seen coming: a gap.
 - The server refuses to list it, or answers nonsense: a gap until it does not any more.
@@ -24,6 +26,7 @@ import msgspec
 from oracles import pruning
 from oracles.errors import HarnessError
 from oracles.history import BEGIN, DELETED, END, RESUMED
+from oracles.recorder import filling
 from oracles.recorder.api import Api, Kind, Stream
 from oracles.recorder.records import Known, Records, note
 from oracles.recorder.writer import HistoryFile, Record
@@ -201,7 +204,8 @@ class Follower(threading.Thread):
                 self._lose(why)
             self._be(State.ABSENT, why)
         elif status == 410:
-            self._lose(why)
+            if not self._filled(why):
+                self._lose(why)
             self._be(State.BROKEN, why)
         elif status in (401, 403, 405):
             if not self._version:
@@ -227,6 +231,30 @@ class Follower(threading.Thread):
             self._history.append([self._records.gap(BEGIN, self._version, about)])
         self._version = 0
         self._broken = ""
+
+    def _filled(self, why: str) -> bool:
+        """Whether all that the watch did not bring was found in the server's store."""
+        if not self._version:
+            return False
+        try:
+            what = self._api.resource(*self.kind)
+        except HarnessError:
+            return False
+        found = filling.fill(
+            self._api, what, self._records, self._known, self._version, self._stopping
+        )
+        if found is None:
+            return False
+        about = {"since": self._sign_of_life, "why": why}
+        self._history.append([self._records.gap(RESUMED, self._version, about), *found.records])
+        self.resumed += 1
+        self._broken = ""
+        self._sign_of_life = self._history.mono()
+        with self.changed:
+            self._known = found.known
+            self._version = found.version
+            self.changed.notify_all()
+        return True
 
     def _list(self, what: Any) -> None:
         raw, latest = pruning.items(self._api.list_raw(what))

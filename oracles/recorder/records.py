@@ -99,9 +99,18 @@ class Records:
         return Record(source=GAP, type=type, kind=self._kind.kind, rv=rv, object=about)
 
     def news(
-        self, raw: Iterable[msgspec.Raw], known: Mapping[str, Known], version: int
+        self,
+        raw: Iterable[msgspec.Raw],
+        known: Mapping[str, Known],
+        version: int,
+        *,
+        each: bool = False,
     ) -> tuple[list[Record], dict[str, Known]]:
         """What a list of version *version* shows that was not *known*, by uid; and what it knows.
+
+        Args:
+            each: *known* is what there was one version before, so that nothing is left out: what
+                changed is MODIFIED, not ADDED as after a gap.
 
         Raises:
             msgspec.DecodeError: not JSON.
@@ -114,6 +123,8 @@ class Records:
             there[record.uid] = Known.by(record)
             by_name[(record.namespace, record.name)] = record.rv
             before = known.get(record.uid)
+            if each and before is not None:
+                record.type = MODIFIED
             if before is None or before.rv != record.rv:
                 found.append(record)
         for uid, old in known.items():

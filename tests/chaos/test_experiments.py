@@ -15,7 +15,11 @@ from chaos import activities, control, experiments, session
 from chaos.activities import ActivityTrouble, activity, mending
 from chaos.errors import FaultError
 from chaos.experiments import verdicts
+from chaos.probes import training
 from chaos.session import Handover
+from clusters.errors import WaitTimeout
+from clusters.kube import PYTORCHJOBS
+from oracles import progress
 from oracles.catalogue import catalogue
 from oracles.errors import NotApplicable, UsageError
 from oracles.history import Header, write
@@ -104,6 +108,7 @@ def provider(**more: Any) -> Any:
         (lambda d: d["extensions"][0].update(deadline_s=0), "deadline_s: "),
         (lambda d: d["extensions"][0].update(colour="red"), "colour: "),
         (lambda d: d["method"].append("x"), "is no activity"),
+        (provider(func="recover", arguments={"label": False}), "label: False is no text"),
     ],
 )
 def test_a_bad_file_is_refused_with_what_is_wrong(tmp_path: Path, change: Any, said: str) -> None:
@@ -198,6 +203,25 @@ def test_after_the_first_that_failed_only_mending_is_done(at_work: session.Sessi
         activity(lambda: done.append("next"))()
     mending(lambda: done.append("mend"))()
     assert done == ["mend"]
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [(2, "3 pods run: not yet, until somebody writes to it"), (99, "also when somebody writes")],
+)
+def test_what_does_not_come_may_come_when_somebody_writes_to_the_job(
+    at_work: session.Session, place: Place, after: int, said: str
+) -> None:
+    place.kube.put(PYTORCHJOBS, {"metadata": {"name": "work"}}, "t")
+
+    def wait(deadline: float) -> int:
+        touches = sum("pytorchjobs/work" in call for call in place.kube.calls)
+        if touches < after:
+            raise WaitTimeout("not yet")
+        return 3
+
+    with pytest.raises(AssertionError, match=said):
+        activities.promised_of("work", "3 pods run", wait, 150)
 
 
 def test_without_a_session_nothing_is_done() -> None:
@@ -299,6 +323,11 @@ MEANINGS: list[tuple[str, dict[str, Any], list[dict[str, Any]], str, str]] = [
      [note("FAIL"), note("skipped", "no")], "FAIL", "why"),
     ("the hypothesis never held", journal(steady_states=states(before=BAD, after=None), run=[]), [],
      "INCONCLUSIVE", "before it, 'in order'"),
+    ("a promise of its hypothesis was not kept before anything was done",
+     journal(steady_states=states(before=BAD, after=None), run=[]), [note("FAIL", "no pods")],
+     "INCONCLUSIVE", "no pods"),
+    ("an activity did not come to its end", journal(run=[item("wait", "")]), [],
+     "INCONCLUSIVE", "'wait' did not come to its end"),
     ("it does not hold afterwards", journal(steady_states=states(after=BAD), deviated=True), [],
      "FAIL", "after it, 'in order'"),
     ("it did not hold in between, and does at the end", journal(steady_states=states(during=[BAD])),
@@ -344,3 +373,14 @@ def test_a_history_of_nothing_and_one_that_cannot_be_read(tmp_path: Path) -> Non
     assert verdicts.of_journal(journal(), []).and_also(empty).outcome is Outcome.PASS
     path.write_text("")
     assert verdicts.of_history(path).outcome is Outcome.INCONCLUSIVE
+
+
+def test_errors_are_counted_without_their_figures() -> None:
+    def line(event: str, detail: str | None) -> Any:
+        return progress.ProgressLine(1.0, progress.Event(event), "p", "u", 7, detail=detail)
+
+    lines = [line("error", f"RuntimeError: remote=[10.0.0.{n}]:{n}") for n in (5, 12)]
+    lines += [line("error", "OSError: x"), line("end", None), line("error", None)]
+    told = training.errors(lines)
+    assert told == "2 x RuntimeError: remote=[N.N.N.N]:N; 1 x OSError: x"
+    assert training.errors([]) == ""

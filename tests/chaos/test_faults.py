@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from places import MINE, Place
 
-from chaos.errors import FaultError, NotProven
+from chaos.errors import FaultError, NotMended, NotProven
 from chaos.faults import gpus, network, nodes
 from chaos.faults.api import ApiTrouble, ThroughProxy, away, held, refusing, slow, watches_stale
 from chaos.faults.clock import ShiftClock
@@ -182,6 +182,34 @@ def test_gpus_fall_ill_and_get_well(telling: Place) -> None:
             injector(gpus.SickenGpus(telling.site, "n1", which=(index,)))
     injector.close()
     assert deviceplugin.offer(cluster, "n1") == Offer(4)
+
+
+@pytest.mark.parametrize("gone", ["the node", "its kubelet"])
+@pytest.mark.parametrize("kind", [gpus.TakeGpus, gpus.SickenGpus])
+def test_nobody_tells_of_gpus_while_a_node_or_its_kubelet_is_off(
+    telling: Place, monkeypatch: pytest.MonkeyPatch, kind: Any, gone: str
+) -> None:
+    """They are offered again, and who starts the node waits for them."""
+    injector = Injector(telling.site)
+    injector(kind(telling.site, "n1"))
+    monkeypatch.undo()  # nobody tells of a change any more
+    if gone == "the node":
+        telling.provider.stop_node(telling.site.cluster, "n1")
+    else:
+        telling.provider.scripts = {"is-active": "inactive\n"}
+    injector.close()
+    assert deviceplugin.offer(telling.site.cluster, "n1") == Offer(4)
+
+
+def test_a_kubelet_that_works_has_to_tell_of_gpus(
+    telling: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    injector = Injector(telling.site)
+    injector(gpus.TakeGpus(telling.site, "n1"))
+    monkeypatch.undo()
+    telling.provider.scripts = {"is-active": "active\n"}
+    with pytest.raises(NotMended, match="with 4 GPUs again"):
+        injector.close()
 
 
 def test_only_a_plugin_has_ill_gpus(site: Place) -> None:

@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 from places import THEIRS, Place
 
+from chaos import looking
 from chaos.errors import FaultError, NotMended, NotOurs, NotProven
 from chaos.faults.base import Planned, Proof, Scope
+from chaos.faults.jobs import ScaleJob
+from chaos.faults.nodes import Cordon
 from chaos.faults.pod import DeletePod
 from chaos.injecting import Injector
 from chaos.undo import Journal, PowerOn, Step
-from clusters.kube import NAMESPACES
+from clusters.kube import NAMESPACES, NODES, PYTORCHJOBS
 from oracles.errors import NotApplicable
 
 
@@ -175,3 +178,25 @@ def test_a_fault_that_says_not_what_it_touches_is_taken_to_touch_all(tmp_path: P
 
     with pytest.raises(NotOurs):
         Injector(place.site)(Plain())
+
+
+def test_a_job_that_was_scaled_is_no_trouble_of_the_cluster(place: Place) -> None:
+    """A node that is cordoned is; both are different from before."""
+    place.provider.scripts = {"routes": "kubelet: active\nproxy: inactive\n"}
+    ready = [{"type": "Ready", "status": "True"}]
+    place.kube.put(NODES, {"metadata": {"name": "n1"}, "status": {"conditions": ready}})
+    workers = {"pytorchReplicaSpecs": {"Worker": {"replicas": 2}}}
+    place.kube.put(PYTORCHJOBS, {"metadata": {"name": "work"}, "spec": workers}, "t")
+    before = looking.look(place.site)
+    assert looking.troubles(place.site) == []
+    injector = Injector(place.site)
+    fault = ScaleJob(place.site, PYTORCHJOBS, "t", "work", 0)
+    injector(fault)
+    assert looking.troubles(place.site) == []
+    assert looking.differences(before, looking.look(place.site)) == [
+        "faults within namespaces: '' became 't: scale job'"
+    ]
+    injector(Cordon(place.site, "n1"))
+    assert looking.troubles(place.site) == ["faults in force: cordon node", "n1 is cordoned"]
+    injector.close()
+    assert looking.differences(before, looking.look(place.site)) == []

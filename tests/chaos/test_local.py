@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from places import Place
 
-from chaos.errors import FaultError
-from chaos.faults.systems import FreezeSystem, KillSystem, TakeSystemAway
+from chaos.errors import FaultError, NotProven
+from chaos.faults.systems import FreezeSystem, KillSystem, RollSystem, TakeSystemAway
 from chaos.injecting import Injector
+from chaos.site import Site
 from chaos.target import Target
+from chaos.undo.steps import Reinstall
 from clusters import ledger, local
 from clusters.cluster import Capability
 from clusters.local import LocalProcess
@@ -68,6 +71,30 @@ def test_it_is_away_and_comes_back(there: Place) -> None:
         injector(KillSystem(there.site, TARGET))
     injector.recover(fault)
     assert pid(there) is not None
+
+
+def test_it_is_rolled_to_another_version(there: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program takes its place, and is the proof; in the end the former one is back."""
+    runs = {"old": "sleep", "new": "tail"}
+
+    def reinstall(step: Reinstall, site: Site) -> None:
+        program = shutil.which(runs[step.scheduler])
+        assert program is not None
+        argv = (program, "600") if step.scheduler == "old" else (program, "-f", "/dev/null")
+        name = "scheduler-plugins-scheduler"
+        local.of(site.cluster).start(LocalProcess(name, argv, system="coscheduling"))
+
+    monkeypatch.setattr(Reinstall, "run", reinstall)
+    reinstall(Reinstall(scheduler="old", which="scheduler"), there.site)
+    injector = Injector(there.site)
+    fault = RollSystem(there.site, TARGET, operator="o", scheduler="old", to="new")
+    evidence = injector(fault).evidence
+    assert evidence["before"].endswith("/sleep")
+    assert evidence["now"].endswith("/tail")
+    injector.recover(fault)
+    same = RollSystem(there.site, TARGET, operator="o", scheduler="old", to="old")
+    with pytest.raises(NotProven, match="but the same runs"):
+        injector(same)
 
 
 def state(number: int) -> str:

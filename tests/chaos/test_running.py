@@ -172,7 +172,8 @@ def test_a_hypothesis_that_never_holds(ran: Callable[[str], Ran]) -> None:
 def test_an_endless_activity_ends_at_the_deadline(ran: Callable[[str], Ran]) -> None:
     found = ran("endless")
     assert found.verdict.outcome == "INCONCLUSIVE"
-    assert "it was told to end after its deadline of 12 s; the last activity" in found.text
+    assert "it was told to end after its deadline of 12 s\n" in found.text
+    assert "'pause' did not come to its end" in found.text
     assert found.seconds < 12 + 20 + 10
 
 
@@ -182,12 +183,15 @@ def test_somebodys_nodes_are_not_touched(ran: Callable[[str], Ran]) -> None:
     assert "--i-own-this-cluster x" in found.text
 
 
-def test_the_stock_command_runs_it_too(tmp_path: Path) -> None:
-    """`chaos run FILE`: the control finds the cluster, makes a namespace, records, and judges."""
+def stock(
+    tmp_path: Path, method: dict[str, Any], rollbacks: int = 1, **about: Any
+) -> tuple[int, dict[str, Any], str]:
+    """`chaos run FILE`: its exit code, its journal, and what it said."""
     (tmp_path / "out").mkdir()
     data = copy.deepcopy(TEMPLATE)
-    data["method"] = [call("pause", seconds=0)]
-    data["rollbacks"] = data["rollbacks"][:1]
+    data["method"] = [method]
+    data["rollbacks"] = data["rollbacks"][:rollbacks]
+    data["extensions"][0].update(about)
     path = tmp_path / "experiment.yaml"
     path.write_text(yaml.safe_dump(data))
     environment = {
@@ -199,11 +203,37 @@ def test_the_stock_command_runs_it_too(tmp_path: Path) -> None:
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120,
         check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    journal = json.loads((tmp_path / "journal.json").read_text())
+    said = done.stdout + done.stderr
+    return done.returncode, json.loads((tmp_path / "journal.json").read_text()), said
+
+
+def test_the_stock_command_runs_it_too(tmp_path: Path) -> None:
+    """The control finds the cluster, makes a namespace, records, and judges."""
+    code, journal, said = stock(tmp_path, call("pause", seconds=0))
+    assert code == 0, said
     assert journal["muster"] == {"outcome": "PASS", "reasons": [], "measures": {}}
     (folder,) = (tmp_path / "out").iterdir()
     assert (folder / "history.jsonl").stat().st_size > 0
+
+
+def test_under_the_stock_command_it_ends_at_its_deadline_too(tmp_path: Path) -> None:
+    _, journal, said = stock(tmp_path, call("pause", seconds=500), deadline_s=3)
+    assert "it was told to end after its deadline of 3 s" in said
+    assert journal["status"] == "interrupted"
+    assert [step["status"] for step in journal["rollbacks"]] == ["succeeded"]
+    assert journal["muster"]["outcome"] == "INCONCLUSIVE"
+    assert journal["muster"]["reasons"] == [
+        "it was told to end after its deadline of 3 s",
+        "it was interrupted before its end",
+        "'pause' did not come to its end",
+    ]
+
+
+def test_under_the_stock_command_a_file_that_mends_nothing_is_refused_too(tmp_path: Path) -> None:
+    code, journal, said = stock(tmp_path, call("cordon", node="node-1"), rollbacks=0)
+    assert code != 0
+    assert "rollbacks: recover_all is needed" in said
+    assert journal["run"] == []
 
 
 HANGS = """

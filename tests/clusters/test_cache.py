@@ -203,6 +203,15 @@ def test_a_lock_excludes_and_goes_with_its_holder(
         assert f"pid {os.getpid()} (" in cache.held()["it"]
 
 
+def test_who_has_left_is_not_taken_for_who_holds_it(start: Start) -> None:
+    with cache.lock("it"):
+        assert "pid" in cache.held()["it"]
+    reader = start(_HOLD.format(shared=True))
+    assert line(reader) == "held"
+    assert cache.held()["it"] == "another process"
+    reader.communicate("\n", timeout=10)
+
+
 def test_shared_locks_exclude_only_others(start: Start) -> None:
     readers = [start(_HOLD.format(shared=True)) for _ in range(2)]
     assert [line(reader) for reader in readers] == ["held", "held"]
@@ -211,6 +220,23 @@ def test_shared_locks_exclude_only_others(start: Start) -> None:
     for reader in readers:
         reader.communicate("\n", timeout=10)
     assert line(writer) == "held"
+
+
+def test_who_shares_the_host_waits_only_for_who_does_not(start: Start) -> None:
+    code = """
+import os
+os.environ["MUSTER_SHARE_HOST"] = "{share}"
+with cache.host():
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+    sharing = [start(code.format(share="1")) for _ in range(2)]
+    assert [line(one) for one in sharing] == ["held", "held"]
+    alone = start(code.format(share=""))
+    assert "waiting for host" in line(alone, "stderr")
+    for one in sharing:
+        one.communicate("\n", timeout=10)
+    assert line(alone) == "held"
 
 
 def test_a_passing_lock_leaves_no_file_and_still_excludes(start: Start) -> None:

@@ -50,6 +50,7 @@ class ApiServer:
         self.objects: dict[tuple[str, str, str], Object] = {}
         self.log: list[tuple[int, str, str, Object]] = []  # version, kind, type, object
         self.forgotten = 0  # versions up to here are not known any more
+        self.uncached = 0  # those up to here can be listed, not watched
         self.epoch = 0  # watches of an earlier epoch end
         self.refuse: dict[str, int] = {}  # kind -> HTTP status
         self.silent: set[str] = set()  # kinds of which watches get nothing
@@ -161,6 +162,11 @@ class ApiServer:
         with self.lock:
             self.forgotten = self.version
 
+    def cache_anew(self) -> None:
+        """Let nobody watch from versions up to now, as a server that was started again does."""
+        with self.lock:
+            self.uncached = self.version
+
     def end_watches(self) -> None:
         """End all watches, as a server does after their time."""
         with self.lock:
@@ -231,6 +237,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(status, {"kind": "Status", "message": "refused", "code": status})
         elif "watch" in query:
             self._watch(kind, int(query["resourceVersion"]))
+        elif query.get("resourceVersionMatch") == "Exact":
+            self._as_it_was(kind, int(query["resourceVersion"]))
         else:
             with api.lock:
                 items = [
@@ -240,6 +248,21 @@ class _Handler(BaseHTTPRequestHandler):
                 ]
                 answer = {"metadata": {"resourceVersion": str(api.version)}, "items": items}
             self._json(200, answer)
+
+    def _as_it_was(self, kind: str, version: int) -> None:
+        api = self.server_api
+        if version <= api.forgotten:
+            self._json(410, {"kind": "Status", "message": "compacted", "code": 410})
+            return
+        there: dict[str, Object] = {}
+        with api.lock:
+            for at, of, type, item in api.log:
+                if of == kind and at <= version and "once" not in item:
+                    there[item["metadata"]["uid"]] = item
+                    if type == "DELETED":
+                        del there[item["metadata"]["uid"]]
+        items = list(there.values())
+        self._json(200, {"metadata": {"resourceVersion": str(version)}, "items": items})
 
     def _json(self, status: int, body: Object) -> None:
         data = json.dumps(body).encode()
@@ -260,7 +283,7 @@ class _Handler(BaseHTTPRequestHandler):
             epoch = api.epoch
             api.watching.add(me)
         try:
-            if since < api.forgotten:
+            if since < max(api.forgotten, api.uncached):
                 gone = {"kind": "Status", "code": 410, "message": "too old resource version"}
                 self._chunk({"type": "ERROR", "object": gone})
                 return

@@ -18,7 +18,7 @@ from oracles.errors import HarnessError
 from oracles.history import Event, Header
 from oracles.pruning import Pruner
 from oracles.reading import History
-from oracles.recorder import Kind, Recorder, following
+from oracles.recorder import Kind, Recorder, filling, following
 from oracles.recorder.writer import HistoryFile, Record
 from tests.oracles.apiserver import ApiServer, wait_until
 
@@ -220,6 +220,58 @@ def test_an_expired_watch_is_a_gap_with_what_changed_meanwhile(
         "changes",
         "goes",
     ]
+
+
+def test_what_a_server_with_a_new_cache_does_not_tell_is_in_its_store(
+    api: ApiServer, record: Callable[..., Recorder]
+) -> None:
+    """Each change in its order, also of what came and went meanwhile: no gap."""
+    recorder = record()
+    put(api, 1, "stays")
+    put(api, 1, "changes")
+    put(api, 1, "goes")
+    recorder.settle(5)
+    before = len(events(recorder))
+    api.down()
+    rvs = [put(api, 2, "changes"), api.delete("Pod", "goes"), put(api, 1, "comes")]
+    api.put("Node", "n", "")
+    rvs += [put(api, 3, "changes"), api.delete("Pod", "comes"), put(api, 9, "comes")]
+    api.cache_anew()
+    api.up()
+    wait_until(lambda: len(of(recorder)) >= 3 + len(rvs))
+    assert recorder.settle(10) == []
+    meanwhile = [e for e in events(recorder)[before:] if e.kind == "Pod"]
+    assert [(e.type, e.name, e.rv) for e in meanwhile[1:]] == list(
+        zip(
+            ["MODIFIED", "DELETED", "ADDED", "MODIFIED", "DELETED", "ADDED"],
+            ["changes", "goes", "comes", "changes", "comes", "comes"],
+            rvs,
+            strict=True,
+        )
+    )
+    assert (meanwhile[0].source, meanwhile[0].type) == ("gap", "resumed")
+    assert "too old" in meanwhile[0].object["why"]
+    assert recorder.statistics().gaps == 0
+    put(api, 4, "changes")
+    assert recorder.settle(5) == []
+    assert of(recorder)[-1].rv == api.version, "it is watched on"
+
+
+def test_too_much_to_be_asked_for_is_a_gap(
+    api: ApiServer, record: Callable[..., Recorder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "MOST", 3)
+    recorder = record()
+    put(api, 1)
+    recorder.settle(5)
+    api.down()
+    for n in range(4):
+        put(api, n)
+    api.cache_anew()
+    api.up()
+    wait_until(lambda: recorder.statistics().gaps > 0)
+    assert recorder.settle(10) == []
+    assert counts(recorder) == [1, 3]
 
 
 def test_a_watch_that_ends_with_an_error_is_taken_up_again(

@@ -85,9 +85,9 @@ def test_cut_and_taken_up_again(watched: Watched) -> None:
     shows="gap: Pod",
 )
 def test_an_expired_watch(watched: Watched) -> None:
+    watched.api.meanwhile = watched.happen
     watched.api.armed = True
     assert watched.wire.cut() > 0
-    watched.happen()
 
 
 @pytest.mark.proves(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clusters.kube import NAMESPACES, PODS, Kube
+from clusters.kube import NAMESPACES, PODS, Kube, until_true
 from oracles.history import Event
 from oracles.reading import History
 from oracles.recorder import Recorder
@@ -111,6 +111,34 @@ def test_connections_that_are_cut_lose_nothing(
     assert {e.type for e in resumed} == {"resumed"}
 
 
+def test_what_a_watch_that_expired_does_not_tell_is_in_the_store(
+    kube: Kube, namespace: str, wire: tuple[Wire, Kube], tmp_path: Path
+) -> None:
+    """Each change in its order, also of what came and went meanwhile."""
+    between, through = wire
+    pod(kube, namespace, "stays")
+    api = Aged(through, compacted=False)
+
+    def happen() -> None:
+        count(kube, namespace, "stays", range(3, 20))
+        pod(kube, namespace, "comes")
+        kube.delete(PODS, "comes", namespace, grace=0)
+
+    with Recorder(api, tmp_path / "h.jsonl", run="smoke", cluster="smoke") as recorder:
+        count(kube, namespace, "stays", range(1, 3))
+        assert recorder.settle(30) == []
+        api.meanwhile = happen
+        api.armed = True
+        between.cut()
+        until_true(lambda: not api.armed, deadline=30, why="it is asked too late")
+        count(kube, namespace, "stays", range(20, 22))
+        assert recorder.settle(30) == []
+        assert recorder.statistics().gaps == 0
+    assert seen(recorder, namespace, "stays") == list(range(1, 22))
+    came = [e for e in events(recorder) if (e.kind, e.name) == ("Pod", "comes")]
+    assert (came[0].type, came[-1].type) == ("ADDED", "DELETED")
+
+
 def test_a_watch_that_expired_is_a_gap(
     kube: Kube, namespace: str, wire: tuple[Wire, Kube], tmp_path: Path
 ) -> None:
@@ -118,13 +146,18 @@ def test_a_watch_that_expired_is_a_gap(
     pod(kube, namespace, "stays")
     pod(kube, namespace, "goes")
     api = Aged(through)
+
+    def happen() -> None:
+        count(kube, namespace, "stays", range(3, 6))
+        kube.delete(PODS, "goes", namespace, grace=0)
+
     with Recorder(api, tmp_path / "h.jsonl", run="smoke", cluster="smoke") as recorder:
         count(kube, namespace, "stays", range(1, 3))
         assert recorder.settle(30) == []
+        api.meanwhile = happen
         api.armed = True
         between.cut()
-        count(kube, namespace, "stays", range(3, 6))
-        kube.delete(PODS, "goes", namespace, grace=0)
+        until_true(lambda: not api.armed, deadline=30, why="it is asked too late")
         assert recorder.settle(30) == []
         count(kube, namespace, "stays", range(6, 8))
         assert recorder.settle(30) == []
