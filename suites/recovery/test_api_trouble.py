@@ -122,9 +122,22 @@ def _submit(cast: Cast) -> None:
 
 
 def _reached(cast: Cast, table: tables.Cells, condition: str, why: str) -> None:
-    """Break for each job that does not say so in time."""
-    check = tables.true(condition)
-    for name, seen in cast.reach(dict.fromkeys(cast.kinds, check), deadline=ENDS).items():
+    """Break for each job that does not say so in time; one that has failed is not waited for."""
+    check, failed = tables.true(condition), tables.true("Failed")
+    lost: set[str] = set()
+
+    def over(name: str, job: Object | None) -> bool:
+        if check(job):
+            return True
+        if failed(job):
+            lost.add(name)
+        return name in lost
+
+    wanted = {name: partial(over, name) for name in cast.kinds}
+    late = cast.reach(wanted, deadline=ENDS)
+    for name in lost:
+        table.broke(name, f"{why}, and it is {tables.told(cast.job(name))}")
+    for name, seen in late.items():
         again = _touched(cast, name, partial(cast.reach, {name: check}, deadline=TOUCHED))
         table.broke(name, _still(why, seen, again))
 
@@ -139,10 +152,12 @@ def _replaced(cast: Cast, table: tables.Cells, lost: Mapping[str, tuple[str, str
     late = left(anew, ENDS)
     for name, (pod, _) in lost.items():
         if pod in late:
-            seen = tables.told(cast.job(name))
+            why, job = "its worker exited with 137 and is not replaced", cast.job(name)
+            if tables.true("Failed")(job):
+                table.broke(name, f"{why}, and it is {tables.told(job)}")
+                continue
             again = _touched(cast, name, partial(left, {pod: anew[pod]}, TOUCHED))
-            why = "its worker exited with 137 and is not replaced"
-            table.broke(name, _still(why, seen, again))
+            table.broke(name, _still(why, tables.told(job), again))
 
 
 def _touched(cast: Cast, name: str, left: Callable[[], Mapping[str, str]]) -> str:
