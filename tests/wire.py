@@ -91,8 +91,8 @@ class Aged:
 
     def watch_raw(self, what: Any, *, since: str, timeout: float) -> Any:
         if self.armed and what == PODS:
-            self.armed = False
             self.meanwhile()
+            self.armed = False  # only now: who waits for it does the next thing
             # a young server would still have every version in its cache
             raise ApiError(f"too old resource version: {since}", status=410)
         return self._kube.watch_raw(what, since=since, timeout=timeout)
