@@ -20,12 +20,12 @@ from chaoslib.exceptions import InterruptExecution
 from chaos import session
 from chaos.errors import FaultError
 from clusters.errors import WaitTimeout
+from clusters.resources import touched
 from oracles.errors import HarnessError, NotApplicable
 from oracles.outcome import Outcome
 
 FILE = "activities.jsonl"
-#: annotation that means nothing; how often it is written, and for how many seconds it is looked
-TOUCHED = "muster.dev/touched"
+#: how often a job is written to, and for how many seconds it is then looked at
 TOUCHES, TOUCHED_FOR = 10, 5.0
 SKIPPED = "skipped"
 
@@ -111,8 +111,7 @@ def promised_of[R](
         helps = "also when somebody writes to it"
         it = session.current()
         for _ in range(TOUCHES):  # what follows that write may be refused, too
-            body = {"metadata": {"annotations": {TOUCHED: f"{time.time():.3f}"}}}
-            it.kube.patch(it.operator.jobs[kind], job, body, it.namespace)
+            it.kube.patch(it.operator.jobs[kind], job, touched(), it.namespace)
             with suppress(WaitTimeout):
                 wait(TOUCHED_FOR)
                 helps = "until somebody writes to it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -57,3 +58,8 @@ def is_bound(pod: Object) -> bool:
 def epoch(timestamp: str) -> float:
     """Seconds since 1970 of a timestamp as the API writes them."""
     return datetime.fromisoformat(timestamp).timestamp()
+
+
+def touched() -> Object:
+    """A patch that means nothing, and wakes whoever watches the object."""
+    return {"metadata": {"annotations": {"muster.dev/touched": f"{time.time():.3f}"}}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from clusters import fakepods
 from clusters.cluster import Capability
 from clusters.kube import PODS, PYTORCHJOBS, TFJOBS, Kube, Object, Resource, conditions, epoch
+from clusters.resources import touched
 from fixtures.plugin.clusters import SystemUnderTest
 from fixtures.plugin.given import Expecting
 from fixtures.systems.protocols import Feature
@@ -32,8 +32,6 @@ RUNNING = 120.0
 #: seconds until the operator has answered what its pods did: a second or two, but 23 were measured
 #: on 2 cores at a load average of 130
 ANSWER = 30.0
-#: annotation that wakes an operator and means nothing
-TOUCHED = "muster.dev/touched"
 
 
 def needs(system: SystemUnderTest, feature: Feature) -> None:
@@ -163,8 +161,7 @@ class Cast:
 
     def touch(self, job: str) -> None:
         """Write to a job what means nothing, so that the operator looks at it."""
-        body = {"metadata": {"annotations": {TOUCHED: f"{time.time():.3f}"}}}
-        self.kube.patch(self.kinds[job], job, body, self.namespace)
+        self.kube.patch(self.kinds[job], job, touched(), self.namespace)
 
     def patch(self, job: str, body: object) -> Object:
         """Change a job (merge patch)."""
