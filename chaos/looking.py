@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from chaos.faults import network
+from chaos.faults import late, network
 from chaos.proxy import UNIT
 from chaos.site import Site
 from chaos.undo.journal import Journal
@@ -25,6 +25,8 @@ echo "routes: $(ip -4 route | grep -v ' dev veth' | sort | tr '\n' ';')"
 echo "rules: $({{ iptables-save; ip6tables-save; }} |
     grep -o '{network.MARK}[0-9a-f]\{{8\}}' | sort -u | tr '\n' ' ')"
 echo "queues: $(tc qdisc | grep -E 'tbf|netem' | tr '\n' ';')"
+echo "delays: $({{ ip rule | grep '^{late.PRIORITY}:';
+    systemctl list-units --all --no-legend '{late.UNIT}*'; }} | tr '\n' ';')"
 echo "stopped: $(for f in /proc/[0-9]*/stat; do
     sed 's/^\([0-9]*\) .*) \(.\) .*/\2 \1/' "$f" 2>/dev/null; done | grep '^T' | tr '\n' ' ')"
 echo "kubelet: $(systemctl is-active kubelet)"
@@ -92,7 +94,7 @@ def _wrong(now: State) -> Iterable[str]:
         what = key.rpartition(": ")[2]
         if (what == "Ready" and value != "True") or (what == "kubelet" and value != "active"):
             yield f"{key} is {value or 'nothing'}"
-        elif what in ("rules", "queues", "stopped", "faults in force") and value.strip():
+        elif what in ("rules", "queues", "delays", "stopped", "faults in force") and value.strip():
             yield f"{key}: {value}"
         elif what == "unschedulable" and value == "True":
             yield f"{key.rpartition(': ')[0]} is cordoned"

@@ -12,10 +12,12 @@ from chaos.faults.base import Fault
 from chaos.faults.clock import ShiftClock
 from chaos.faults.disk import FillVolume
 from chaos.faults.jobs import ScaleJob, SuspendJob
-from chaos.faults.network import Cut, Slow, node_end, pod_end
+from chaos.faults.late import late
+from chaos.faults.network import Cut, node_end, pod_end
 from chaos.faults.pod import DeletePod, EvictPod
 from chaos.faults.process import KillAgent
 from chaos.faults.signals import SignalProcess, StopProcess
+from chaos.faults.slow import Slow
 from chaos.processes import Which
 from clusters.kube import PYTORCHJOBS, Object
 
@@ -214,9 +216,12 @@ def slow_pod(
     pod: str, *, delay_ms: int | None = None, rate_kbit: int = 256,
     at: At | None = None, label: str = "",
 ) -> Object:  # fmt: skip
-    """Packets to a pod come late."""
+    """Packets to a pod come late: each by *delay_ms*, or by as much as a bounded rate takes."""
     it = session.current()
-    return breaks(
-        lambda: Slow(it.site, it.namespace, pod, delay_ms=delay_ms, rate_kbit=rate_kbit),
-        at, label,
-    )  # fmt: skip
+
+    def make() -> Fault:
+        if delay_ms is not None:
+            return late(it.site, it.namespace, pod, delay_ms)
+        return Slow(it.site, it.namespace, pod, rate_kbit=rate_kbit)
+
+    return breaks(make, at, label)

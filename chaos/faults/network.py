@@ -1,4 +1,4 @@
-"""The network between pods or nodes: cut, lossy, slow.
+"""The network between pods or nodes: cut and lossy.
 
 Rules of iptables in the nodes' network namespace, through which all traffic of the pods on it goes,
 that between two pods of one node too (the pod network is point to point). Each rule is marked with
@@ -23,7 +23,6 @@ from chaos.undo.steps import OnNode, Step
 from clusters.cluster import Capability
 from clusters.errors import ClusterError, CommandError
 from clusters.kube import until_true
-from oracles.errors import NotApplicable
 
 #: beginning of the comment of each of our rules
 MARK = "muster-"
@@ -65,6 +64,14 @@ def node_end(site: Site, name: str) -> End:
     more = site.on(name, "ip -o -6 addr show scope global | awk '{print $4}' | cut -d/ -f1").split()
     ranges = [node["spec"]["podCIDR"]] if node["spec"].get("podCIDR") else []
     return End(f"node {name}", name, (*dict.fromkeys([*known, *more]), *ranges), is_node=True)
+
+
+def device_of(site: Site, pod: End) -> str:
+    """The device through which its node reaches a pod. Raises FaultError."""
+    route = site.on(pod.node, f"ip -o route get {pod.addresses[0]}").split()
+    if "dev" not in route:
+        raise FaultError(f"{pod.node} has no route to {pod.name.removeprefix('pod ')}")
+    return route[route.index("dev") + 1]
 
 
 class Cut(Planned):
@@ -178,98 +185,6 @@ class Cut(Planned):
         for node in self._nodes:
             if self.site.answers(node) and counters(self.site, node, self.mark):
                 raise FaultError(f"rules {self.mark} are still on {node}")
-
-
-class Slow(Planned):
-    """Packets to a pod come late.
-
-    With ``netem`` each one by *delay_ms*. Without it (many small kernels lack it) only the rate can
-    be bounded: *rate_kbit*, by ``tbf``, which makes packets wait in a queue.
-
-    Args:
-        delay_ms: None to bound the rate.
-    """
-
-    scope = Scope.NAMESPACE
-
-    def __init__(
-        self, site: Site, namespace: str, pod: str, *,
-        delay_ms: int | None = None, rate_kbit: int = 256,
-    ) -> None:  # fmt: skip
-        super().__init__(site)
-        site.cluster.require(Capability.NODE_EXEC)
-        self.name = "delay packets" if delay_ms is not None else "slow link"
-        self.namespace = namespace
-        self.pod = pod
-        self._delay = delay_ms
-        self._rate = rate_kbit
-        self._node = self._device = ""
-        self._done = 0.0
-        if delay_ms is not None:
-            require_netem()
-
-    @property
-    def about(self) -> str:
-        """Which pod."""
-        return f"{self.namespace}/{self.pod}"
-
-    def look(self) -> Sequence[Step]:
-        """Find the pod's device on its node."""
-        end = pod_end(self.site, self.namespace, self.pod)
-        self._node = end.node
-        route = self.site.on(end.node, f"ip -o route get {end.addresses[0]}").split()
-        if "dev" not in route:
-            raise FaultError(f"{end.node} has no route to {self.about}")
-        self._device = route[route.index("dev") + 1]
-        queue = self.site.on(end.node, f"tc qdisc show dev {self._device}")
-        if "tbf" in queue or "netem" in queue:
-            raise FaultError(f"{self.about} is slow already: {queue.strip()}")
-        return [
-            OnNode(node=end.node, script=f"tc qdisc del dev {self._device} root 2>/dev/null; true")
-        ]
-
-    def inject(self) -> None:
-        """Put the queue in."""
-        self.plan()
-        what = (
-            f"netem delay {self._delay}ms"
-            if self._delay is not None
-            else f"tbf rate {self._rate}kbit burst 4kb latency 5s"
-        )
-        self._done = time.time()
-        try:
-            self.site.on(self._node, f"tc qdisc add dev {self._device} root {what}")
-        except CommandError as error:
-            raise FaultError(f"no queue for {self.about}: {error}") from error
-
-    def proof(self, *, deadline: float = 30.0) -> Proof:
-        """The queue is there, and packets went through it. Raises NotProven."""
-        text = ""
-
-        def used() -> bool:
-            nonlocal text
-            text = " ".join(
-                self.site.on(self._node, f"tc -s qdisc show dev {self._device}").split()
-            )
-            sent = re.search(r"Sent \d+ bytes (\d+) pkt", text)
-            return ("tbf" in text or "netem" in text) and sent is not None and int(sent[1]) > 0
-
-        try:
-            until_true(used, deadline=deadline, why=f"packets in the queue of {self.about}")
-        except ClusterError as error:
-            raise NotProven(f"the queue was put in, but: {error}; {text}") from error
-        return Proof(f"packets to {self.about} come late", {"queue": text}, self._done)
-
-
-def require_netem() -> None:
-    """Raise NotApplicable where the kernel cannot delay packets."""
-    from clusters.doctor import faults
-
-    features = faults.features()
-    if features is not None and "netem" not in features:
-        raise NotApplicable(
-            "this kernel has no netem, so packets cannot be delayed; their rate can be bounded"
-        )
 
 
 def remove_rules(mark: str) -> str:

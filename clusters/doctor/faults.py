@@ -22,11 +22,12 @@ _SCRIPT = """
 {tc} qdisc add dev lo root tbf rate 1mbit burst 32kbit latency 400ms && echo tbf
 """
 
-#: feature -> what it is for, what becomes of that without it
+_LACKING = "behaviours that need them are NOT_APPLICABLE here"
+#: feature -> its name, what it is for, and what becomes of that without it
 FEATURES = {
-    "statistic": ("iptables statistic match", "lost packets"),
-    "netem": ("tc netem", "delayed packets"),
-    "tbf": ("tc tbf", "slow links"),
+    "statistic": ("iptables statistic match", "lost packets", _LACKING),
+    "netem": ("tc netem", "delayed packets", "a program on the node delays them instead"),
+    "tbf": ("tc tbf", "slow links", _LACKING),
 }
 
 
@@ -52,7 +53,7 @@ def checks() -> list[Check]:
     """One check per feature."""
     found = features()
     result = []
-    for key, (name, use) in FEATURES.items():
+    for key, (name, use, without) in FEATURES.items():
         needed = f"for faults: {use}"
         if found is None:
             result.append(
@@ -64,12 +65,7 @@ def checks() -> list[Check]:
         elif key in found:
             result.append(Check(name, State.OK, "works", needed))
         else:
-            result.append(
-                Check(
-                    name, State.WARN, "this kernel has it not", needed,
-                    f"behaviours that need {use} are NOT_APPLICABLE here, or go through a proxy",
-                )
-            )  # fmt: skip
+            result.append(Check(name, State.WARN, "this kernel has it not", needed, without))
     frozen = hostfacts.freezer()
     result.append(
         Check(

@@ -16,7 +16,8 @@ from chaos.faults.clock import ShiftClock
 from chaos.faults.control_plane import ApiServerAway, FreezeComponent
 from chaos.faults.disk import FillVolume
 from chaos.faults.jobs import ScaleJob, SuspendJob
-from chaos.faults.network import Cut, End, Slow, node_end, pod_end
+from chaos.faults.network import Cut, End, node_end, pod_end
+from chaos.faults.slow import Slow
 from chaos.faults.systems import FreezeSystem, KillSystem, TakeSystemAway
 from chaos.injecting import Injector
 from chaos.proxy import Counts
@@ -304,13 +305,6 @@ def test_a_pod_without_an_address_cannot_be_cut(place: Place) -> None:
     place.kube.put(PODS, {"metadata": {"name": "a"}, "spec": {"nodeName": "n1"}}, "t")
     with pytest.raises(FaultError, match="no address yet"):
         pod_end(place.site, "t", "a")
-
-
-def test_delays_where_there_is_no_netem(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clusters.doctor.faults.features", lambda: {"tbf", "statistic"})
-    with pytest.raises(NotApplicable, match="no netem"):
-        Slow(place.site, "t", "a", delay_ms=100)
-    assert Slow(place.site, "t", "a").name == "slow link"
 
 
 def test_a_slow_link(place: Place) -> None:

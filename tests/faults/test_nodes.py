@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
+from chaos import undo
 from chaos.errors import NotProven
 from chaos.faults import gpus, nodes
-from chaos.faults.network import Cut, Slow, node_end, pod_end
+from chaos.faults.late import UNIT, Relayed, late
+from chaos.faults.network import Cut, node_end, pod_end
+from chaos.faults.slow import Slow
 from chaos.injecting import Injector
 from chaos.site import Site
 from clusters.kube import NODES, PODS, Kube, Object, conditions
-from oracles.errors import NotApplicable
 
 pytestmark = pytest.mark.faults
+
+#: milliseconds
+DELAY = 200
 
 Pods = Callable[..., list[Object]]
 
@@ -95,6 +99,16 @@ def beat(kube: Kube, space: str, source: str, target: str) -> None:
     kube.exec(space, source, ["bash", "-c", f"({send}) </dev/null &>/dev/null &"])
 
 
+def connecting(kube: Kube, space: str) -> float:
+    """Milliseconds until p-1 refuses a connection of p-0: one packet there, one back."""
+    found = kube.get(PODS, "p-1", space)
+    assert found is not None
+    dial = f"echo $EPOCHREALTIME; echo x 2>/dev/null >/dev/tcp/{found['status']['podIP']}/9"
+    said = kube.exec(space, "p-0", ["bash", "-c", f"{dial}; echo $EPOCHREALTIME"])
+    began, ended = map(float, said.split())
+    return (ended - began) * 1000
+
+
 @pytest.mark.parametrize("same", [False, True])
 def test_two_pods_are_cut_off_from_each_other(
     site: Site, kube: Kube, space: str, inject: Injector, pods: Pods, workers: list[str],
@@ -167,12 +181,32 @@ def test_packets_come_late(
     assert "tbf" in inject(Slow(site, space, "p-1", rate_kbit=64)).evidence["queue"]
 
 
-def test_delays(site: Site, space: str, inject: Injector, pods: Pods, kube: Any) -> None:
-    """With netem where the kernel has it, else NOT_APPLICABLE with the reason."""
+def test_each_packet_comes_late(
+    site: Site, kube: Kube, space: str, inject: Injector, pods: Pods
+) -> None:
+    """By netem, or by the relay: a connection takes as much longer as the fault says."""
     pods("p", 2)
     beat(kube, space, "p-0", "p-1")
-    try:
-        fault = Slow(site, space, "p-1", delay_ms=100)
-    except NotApplicable as reason:
-        pytest.skip(str(reason))
-    assert "netem" in inject(fault).evidence["queue"]
+    before = connecting(kube, space)
+    evidence = inject(late(site, space, "p-1", DELAY)).evidence
+    assert "netem" in evidence.get("queue", "netem")
+    during = connecting(kube, space)
+    assert before < DELAY <= during, evidence
+
+
+@pytest.mark.parametrize("how", ["killed", "mended by the next one"])
+def test_nothing_is_left_of_a_relay(
+    site: Site, kube: Kube, space: str, inject: Injector, pods: Pods, how: str
+) -> None:
+    """A relay that dies lets packets go directly again."""
+    pods("p", 2)
+    beat(kube, space, "p-0", "p-1")
+    fault = Relayed(site, space, "p-1", DELAY)
+    inject(fault)
+    assert connecting(kube, space) >= DELAY
+    node = site.pod(space, "p-1")["spec"]["nodeName"]
+    if how == "killed":
+        site.on(node, f"systemctl kill -s KILL '{UNIT}*'")
+    else:
+        undo.mend(site)
+    assert connecting(kube, space) < DELAY
