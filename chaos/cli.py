@@ -60,7 +60,9 @@ def run(
         with step(f"experiment {experiment.name}"), standing(asked, experiment.name) as (given, _):
             folder = Path(given.folder)
             verdict = running.run(experiment, given, deadline=deadline)
-        verdict = verdict.and_also(verdicts.of_history(folder / "history.jsonl"))
+        verdict = verdicts.of_run(
+            verdict, experiment.about, experiment.name, folder / "history.jsonl"
+        )
         print(f"{verdict.outcome.value}  {experiment.name}: {experiment.about.question}")
         for reason in verdict.reasons:
             print(f"  {reason}")

@@ -115,11 +115,16 @@ def after_experiment_control(
     session.use(None)
     if held is None:
         return
+    from chaos import experiments
     from chaos.experiments import verdicts
 
     folder = it.folder
     held.close()
-    verdict = verdicts.of_run(state, folder, history=folder / "history.jsonl")
+    verdict = verdicts.of_journal(state, verdicts.notes_of(folder))
+    title = str(context["title"])
+    about = experiments.checked(dict(context), title)
+    history = folder / "history.jsonl"
+    verdict = verdicts.of_run(verdict, about, experiments.titled(title), history)
     if deadline is not None and deadline.said:
         verdict = verdicts.Verdict(Outcome.INCONCLUSIVE, (deadline.said,)).and_also(verdict)
     state["muster"] = verdict.as_json()

@@ -14,13 +14,14 @@ from pathlib import Path
 from chaos import undo
 from chaos.session import Handover, Session, open_session
 from chaos.site import Site
-from clusters import cache, ledger, namespaces
+from clusters import cache, crowding, ledger, namespaces
 from clusters.cluster import Cluster
 from clusters.errors import ClusterError, WaitTimeout
 from clusters.kube import NAMESPACES, Kube
 from clusters.providers import provider
 from fixtures.systems import registry
 from fixtures.workloads.template import LABEL_RUN
+from oracles.crowd import FACT
 from oracles.errors import UsageError
 from oracles.recorder import Desk, Kind, Recorder
 
@@ -84,7 +85,9 @@ def standing(asked: Asked, title: str) -> Iterator[tuple[Handover, Recorder]]:
         kinds = [Kind(r.api_version, r.kind) for r in operator.recorded()]
         if (group := scheduler.group_resource()) is not None:
             kinds.append(Kind(group.api_version, group.kind))
+        crowd = crowding.of(cluster)
         facts = {
+            **({FACT: crowd.fact} if crowd else {}),
             "provider": cluster.provider,
             "kubernetes": cluster.kubernetes,
             "topology": cluster.topology.name,

@@ -42,7 +42,9 @@ def systems(facts: Mapping[str, Any]) -> list[str]:
     return [str(facts[key]) for key in ("operator", "scheduler") if facts.get(key)]
 
 
-def judge_history(history: History, events: Sequence[Event] | None = None) -> Judgement:
+def judge_history(
+    history: History, events: Sequence[Event] | None = None, *, case: str | None = None
+) -> Judgement:
     """Judge a file that was just opened: what its header names counts, published faults too.
 
     Where its header tells of a crowded host, what was late by less than that explains is unsure.
@@ -51,6 +53,7 @@ def judge_history(history: History, events: Sequence[Event] | None = None) -> Ju
 
     Args:
         events: all of the file's, where they were read already.
+        case: whose published faults are expected; the one in its header by default.
     """
     look, facts = kinds(), history.header.facts
 
@@ -63,7 +66,9 @@ def judge_history(history: History, events: Sequence[Event] | None = None) -> Ju
     versions = facts.get("versions")
     if isinstance(versions, dict):
         named = {str(name): str(version) for name, version in versions.items()}
-        judgement = judgement.but_known(named, case=str(facts.get("case", "")))
+        judgement = judgement.but_known(
+            named, case=str(facts.get("case", "")) if case is None else case
+        )
     if judgement.violations and (crowd := Crowd.of(facts)) is not None:
         again = history if events is not None else History(history.path)
         patient = judged(again, crowd.patient(graces(systems(facts))))

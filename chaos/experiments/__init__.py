@@ -91,6 +91,11 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
+def titled(title: str) -> str:
+    """The name of the experiment that comes with the harness and has a title; "" for no such."""
+    return next((name for name in names() if read(find(name)).title == title), "")
+
+
 def find(name: str) -> Path:
     """The file of an experiment, by its path, or by its name if it is one of ours.
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from chaos.activities import FILE, SKIPPED
+from chaos.experiments import Extension
 from oracles import judging, telling
+from oracles.known import known
 from oracles.outcome import Outcome, combine
 from oracles.reading import History, HistoryError
 
@@ -26,11 +28,13 @@ class Verdict:
     Attributes:
         reasons: a line for each thing that is not as it should be.
         measures: what activities found out, by their names: seconds, world sizes.
+        violations: what makes it a FAIL, each as the test of an experiment says it.
     """
 
     outcome: Outcome
     reasons: tuple[str, ...] = ()
     measures: Mapping[str, float] = field(default_factory=dict)
+    violations: tuple[str, ...] = ()
 
     def text(self) -> str:
         """For a terminal."""
@@ -50,7 +54,23 @@ class Verdict:
             combine([self.outcome, other.outcome]),
             (*self.reasons, *other.reasons),
             {**self.measures, **other.measures},
+            (*self.violations, *other.violations),
         )
+
+    def unless_published(self, behaviour: str, case: str, versions: Mapping[str, str]) -> Verdict:
+        """KNOWN instead of FAIL where one published fault explains all that failed.
+
+        Args:
+            behaviour, case: of the catalogue, as the test of the experiment has them.
+            versions: of what was under test.
+        """
+        if self.outcome is not Outcome.FAIL:
+            return self
+        entry = known().match(behaviour, case, versions, self.violations)
+        if entry is None:
+            return self
+        reason = f"{entry.id}: {entry.note} {entry.link}"
+        return replace(self, outcome=Outcome.KNOWN, reasons=(reason, *self.reasons))
 
 
 def notes_of(folder: Path) -> list[dict[str, Any]]:
@@ -87,7 +107,8 @@ def of_journal(journal: Mapping[str, Any], notes: Sequence[Mapping[str, Any]]) -
     if outcomes == {Outcome.NOT_APPLICABLE}:
         return Verdict(Outcome.NOT_APPLICABLE, reasons)
     outcomes.discard(Outcome.NOT_APPLICABLE)
-    return Verdict(combine(outcomes or {Outcome.PASS}), reasons, _measures(journal))
+    failed = dict.fromkeys(f" No: {reason}" for outcome, reason in found if outcome is Outcome.FAIL)
+    return Verdict(combine(outcomes or {Outcome.PASS}), reasons, _measures(journal), tuple(failed))
 
 
 def _of_states(journal: Mapping[str, Any], *, noted: bool) -> Iterator[tuple[Outcome, str]]:
@@ -134,26 +155,33 @@ def of_history(path: Path, *, case: str = "") -> Verdict:
     """
     try:
         history = History(path)
-        facts = history.header.facts
-        judgement = judging.judge(history.events(), facts=facts)
+        judgement = judging.judge_history(history, case=case)
     except HistoryError as error:
         return Verdict(Outcome.INCONCLUSIVE, (str(error),))
-    if isinstance(facts.get("versions"), dict):
-        judgement = judgement.but_known(facts["versions"], case=case)
     outcome = judgement.outcome
     if history.damaged and outcome is not Outcome.FAIL:
         outcome = Outcome.INCONCLUSIVE
     if outcome in (Outcome.PASS, Outcome.NOT_APPLICABLE):  # the latter: nothing to judge in it
         return Verdict(outcome)
-    return Verdict(outcome, (telling.text(path, judgement, history.damage),))
+    broken = tuple(violation.message for violation in judgement.violations)
+    return Verdict(outcome, (telling.text(path, judgement, history.damage),), violations=broken)
 
 
-def of_run(journal: Mapping[str, Any], folder: Path, *, history: Path | None = None) -> Verdict:
-    """From all that a run left in its folder."""
-    verdict = of_journal(journal, notes_of(folder))
-    if verdict.outcome is Outcome.NOT_APPLICABLE or history is None or not history.exists():
+def of_run(verdict: Verdict, about: Extension, case: str, history: Path) -> Verdict:
+    """From what its journal means, and its history; published faults are KNOWN.
+
+    Args:
+        case: name of the experiment; "" for one that is not ours.
+        history: need not be there.
+    """
+    if verdict.outcome is Outcome.NOT_APPLICABLE or not history.exists():
         return verdict
-    return verdict.and_also(of_history(history))
+    both = verdict.and_also(of_history(history, case=case))
+    try:
+        versions = History(history).header.facts.get("versions") or {}
+    except HistoryError:
+        return both
+    return both.unless_published(about.behaviour, case, versions)
 
 
 def _measures(journal: Mapping[str, Any]) -> dict[str, float]:

@@ -360,6 +360,36 @@ def test_figures_come_from_what_activities_return() -> None:
     assert verdicts.of_journal(it, []).measures == {"goes on: after": 4.5, "goes on: world": 3.0}
 
 
+DEAD = "trains: no step, not within 240 s; 23 x RuntimeError: Gloo connectFullMesh failed with"
+DEAD += " Connection refused"
+
+
+@pytest.mark.parametrize(
+    ("reasons", "version", "outcome"),
+    [
+        ([DEAD], "2.8.0", "KNOWN"),
+        ([DEAD], "2.15.0", "FAIL"),
+        ([DEAD, "sample 7 was lost"], "2.8.0", "FAIL"),
+        ([], "2.8.0", "PASS"),
+    ],
+)
+def test_a_published_fault_has_to_explain_all(
+    reasons: list[str], version: str, outcome: str
+) -> None:
+    notes = [note("FAIL", reason) for reason in reasons]
+    verdict = verdicts.of_journal(
+        journal(run=[item("p", "failed" if notes else "succeeded")]), notes
+    )
+    known = verdict.unless_published("E08", "worker-process-killed", {"torch": version})
+    assert known.outcome == outcome
+    assert set(verdict.reasons) <= set(known.reasons)
+
+
+def test_an_experiment_is_found_by_its_title() -> None:
+    assert experiments.titled(GOOD["title"]) == ALL[0]
+    assert experiments.titled("somebody's own") == ""
+
+
 def test_notes_that_were_cut_off(tmp_path: Path) -> None:
     (tmp_path / activities.FILE).write_text('{"outcome": "PASS"}\n{"outco')
     assert verdicts.notes_of(tmp_path) == [{"outcome": "PASS"}]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from places import Place
 
 from chaos.errors import FaultError, NotProven
 from chaos.faults import late
@@ -14,7 +15,6 @@ from chaos.faults.slow import Slow
 from chaos.undo.steps import OnNode
 from clusters.kube import PODS
 from oracles.errors import NotApplicable
-from tests.chaos.places import Place
 
 POD = {"metadata": {"name": "a"}, "spec": {"nodeName": "n1"}, "status": {"podIP": "10.0.0.5"}}
 NODE = {
