@@ -76,6 +76,7 @@ class Session:
     Attributes:
         labels: faults that can be mended by a word of the experiment.
         since: when the last fault was proven, in seconds since 1970; 0: none was yet.
+        mended: when the last fault was mended by an action, likewise.
         failed: what the first activity that failed said.
         pods: job -> its pods' uids by name, when they were first asked for.
     """
@@ -91,6 +92,7 @@ class Session:
     labels: dict[str, Fault] = field(default_factory=dict)
     routes: dict[str, ThroughProxy] = field(default_factory=dict)
     since: float = 0.0
+    mended: float = 0.0
     failed: str = ""
     pods: dict[str, dict[str, str]] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)

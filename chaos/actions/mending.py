@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from chaos import session
 from chaos.actions.jobs import give
 from chaos.activities import activity, mending
@@ -16,6 +18,7 @@ def recover(label: str) -> str:
     if fault is None:
         raise FaultError(f"nothing is broken under the label {label!r}")
     it.injector.recover(fault)
+    it.mended = time.time()
     return fault.name
 
 

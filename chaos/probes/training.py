@@ -30,9 +30,14 @@ def trains(
     job: str, *, steps: int = 5, world: int | None = None, within: float = 120,
     since_fault: bool = False,
 ) -> Object:  # fmt: skip
-    """A process group does so many steps, after the last fault (*since_fault*) or at all."""
+    """A process group does so many steps, at all or *since_fault*.
+
+    Args:
+        since_fault: after the last fault, or after the last one was mended.
+    """
     it = session.current()
-    since = it.since + 1.0 if since_fault else 0.0
+    last = max(it.since, it.mended)
+    since = last + 1.0 if since_fault else 0.0
 
     def enough(lines: list[ProgressLine]) -> Object | None:
         done: dict[str, dict[int, set[int | None]]] = {}
@@ -48,7 +53,9 @@ def trains(
             size = sizes[generation]
             whole = sum(ranks == set(range(size)) for ranks in by_step.values())
             if whole >= steps and world in (None, size):
-                return {"world": size, "after": round(first[generation] - it.since, 3)}
+                return {"world": size} | (
+                    {"after": round(max(0.0, first[generation] - last), 3)} if since_fault else {}
+                )
         return None
 
     what = f"{job} does {steps} steps" + (f" in a world of {world}" if world else "")
