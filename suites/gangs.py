@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 #: more GPUs than any node has
 TOO_MANY = 99
@@ -19,6 +19,7 @@ class Gang:
         priority: ``low`` or ``high``; None: no priority class.
         seconds: after which each pod ends with success; None: not by itself.
         selector: node selector of the pods.
+        brief: index of a pod that ends sooner -> seconds after which it does, with success.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Gang:
     priority: str | None = None
     seconds: int | None = None
     selector: Mapping[str, str] | None = None
+    brief: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:

@@ -134,7 +134,8 @@ class Stage:
     def _pod(self, gang: Gang, index: int, number: int | None = None) -> Object:
         pod = quick_pods(
             gang.name, 1, first=index if number is None else number, gpus=gang.asks[index],
-            seconds=gang.seconds, priority_class=self.priority_class(gang.priority),
+            seconds=gang.brief.get(index, gang.seconds),
+            priority_class=self.priority_class(gang.priority),
             node_selector=gang.selector,
         )[0]  # fmt: skip
         self.scheduler.join(pod, gang.name, gang.size)

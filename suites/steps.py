@@ -254,15 +254,17 @@ class Scheduled:
 
 @dataclass(frozen=True)
 class Succeeded:
-    """All pods of a gang end with success."""
+    """So many pods of a gang end with success; None: all."""
 
     gang: str
+    count: int | None = None
 
     def __call__(self, stage: Stage) -> None:
         size = stage.gangs[self.gang].size
+        wanted = size if self.count is None else self.count
 
         def done(found: list[Object]) -> bool:
             own = [p for p in found if p["metadata"]["labels"].get("app") == self.gang]
-            return len(own) == size and all(p["status"].get("phase") == "Succeeded" for p in own)
+            return len([p for p in own if p["status"].get("phase") == "Succeeded"]) == wanted
 
-        stage.wait(f"all {size} pods of {self.gang} end with success", done)
+        stage.wait(f"{wanted} of {size} pods of {self.gang} end with success", done)

@@ -223,6 +223,17 @@ TABLE = [
         ),
         pytest.mark.behaviour("G13", case="pods, while another gang waits"),
     ),
+    case(
+        # fewer run than the minimum, but those that ended well were there: only one is missing
+        Row(
+            (gang("a", 4, brief={0: 5, 1: 5}),),
+            (
+                Submit("a"), Bound(a=4), Succeeded("a", 2), Bound(a=2),
+                Replace("a", (2,)), Bound(a=2), Untouched(),
+            ),
+        ),
+        pytest.mark.behaviour("G13", case="pods, after others have ended"),
+    ),
 ]  # fmt: skip
 
 

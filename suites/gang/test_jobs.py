@@ -124,53 +124,12 @@ def test_a_lost_pod_comes_back_alone(
     restart policy is about containers that ended).
     """
     kube = system.cluster.kube
-    what, _, job = _jobs()[kind]
-    kube.create(job, namespace=ns)
+    kube.create(_jobs()[kind][2], namespace=ns)
+    members = jobs.of("roles")
     with expect("all 4 pods are bound"):
-        pods.wait_bound(kube, ns, 4, labels=jobs.of("roles"), deadline=ADMISSION)
-    measure("bound again within", _lost(system, ns, what, "roles-worker-1", inject, expect), "s")
-
-
-@pytest.mark.behaviour("G13", case="TFJob, another member has ended")
-def test_a_lost_pod_comes_back_when_others_have_ended(
-    system: SystemUnderTest,
-    ns: str,
-    inject: Callable[..., Any],
-    expect: Expecting,
-    measure: Measuring,
-) -> None:
-    """The workers are done when the parameter server is lost: fewer run than the group's minimum.
-
-    Members that ended well were there: the gang was admitted, and only the lost one is missing.
-    """
-    promises.require_gang_jobs(system.scheduler)
-    kube = system.cluster.kube
-    job = tfjob("roles", chief=1, ps=1, workers=2, gpus=0, programs={"Worker": Program(seconds=2)})
-    kube.create(job, namespace=ns)
-    with expect("all 4 pods are bound"):
-        pods.wait_bound(kube, ns, 4, labels=jobs.of("roles"), deadline=ADMISSION)
-    with expect("the workers succeed"):
-        kube.wait(
-            PODS, lambda found: True if len(pods.active(found)) == 2 else None,
-            namespace=ns, labels=jobs.of("roles"), deadline=LIFE, why="2 of 4 pods have ended",
-        )  # fmt: skip
-    measure("bound again within", _lost(system, ns, TFJOBS, "roles-ps-0", inject, expect), "s")
-
-
-def _lost(
-    system: SystemUnderTest,
-    ns: str,
-    what: Resource,
-    victim: str,
-    inject: Callable[..., Any],
-    expect: Expecting,
-) -> float:
-    """Delete a pod of the job ``roles``; seconds until 4 are bound again, the others untouched."""
-    kube, members = system.cluster.kube, jobs.of("roles")
-    before = {
-        pod["metadata"]["name"]: pod["metadata"]["uid"]
-        for pod in kube.find(PODS, ns, labels=members)
-    }
+        first = pods.wait_bound(kube, ns, 4, labels=members, deadline=ADMISSION)
+    before = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in first}
+    victim = "roles-worker-1"
     proof = inject(DeletePod(system.cluster, ns, victim))
 
     def replaced(found: list[Object]) -> list[Object] | None:
@@ -185,15 +144,14 @@ def _lost(
                 why="4 bound again",
             )  # fmt: skip
         except WaitTimeout:
-            job = kube.get(what, "roles", ns) or {}
+            job = kube.get(_jobs()[kind][0], "roles", ns) or {}
             failed = conditions(job).get("Failed") == "True"
             assert not failed, f"{victim} was deleted, and the job Failed instead of making another"
             raise
-    within = time.time() - proof.t
+    measure("bound again within", time.time() - proof.t, "s")
     after = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in now}
     touched = sorted(n for n in before if n != victim and after.get(n) != before[n])
     assert not touched, f"{victim} was lost, and these were made again too: {', '.join(touched)}"
-    return float(within)
 
 
 # groups of elastic jobs ------------------------------------------------------------------------
