@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -135,8 +136,7 @@ def test_pods_that_do_not_talk_are_not_proven_to_be_cut(
 ) -> None:
     pods("p", 2)
     fault = Cut(site, pod_end(site, space, "p-0"), pod_end(site, space, "p-1"))
-    fault_proof = fault.proof
-    fault.proof = lambda deadline=2.0: fault_proof(deadline=2)  # type: ignore[method-assign]
+    fault.proof = partial(fault.proof, deadline=2)  # type: ignore[method-assign]
     with pytest.raises(NotProven, match="nothing was dropped"):
         inject(fault)
 
@@ -187,8 +187,7 @@ def test_who_waits_for_nothing_is_not_proven_to_be_slow(
 ) -> None:
     pods("p", 1)
     fault = Slow(site, space, "p-0", rate_kbit=64)
-    fault_proof = fault.proof
-    fault.proof = lambda deadline=2.0: fault_proof(deadline=2)  # type: ignore[method-assign]
+    fault.proof = partial(fault.proof, deadline=2)  # type: ignore[method-assign]
     with pytest.raises(NotProven, match="waited for their turn"):
         inject(fault)
 
