@@ -37,8 +37,8 @@ class Election:
     lease: str
 
 
-#: a kube-scheduler, which coscheduling's is, has its lease where it is told to, its flags before
-#: its file's settings (k8s.io/kubernetes 1.28, cmd/kube-scheduler/app/options, ApplyLeaderElectionTo)
+#: a kube-scheduler, which coscheduling's is, has its lease where its flags say, which count before
+#: its file (Kubernetes 1.28, cmd/kube-scheduler/app/options: ApplyLeaderElectionTo)
 _SCHEDULER_LEASE = "muster-scheduler"
 #: training-operator 1.8.1, cmd/training-operator.v1/main.go (the lease lies in its own namespace)
 ELECTIONS = {
