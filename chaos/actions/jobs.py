@@ -83,15 +83,14 @@ def submit_pods(
     """Bare pods ``NAME-0``..., a gang of the scheduler's, or of no gang at all.
 
     Args:
-        every: seconds between two of them, for what is to happen while they arrive.
+        every: seconds before each of them, for what is to happen while they arrive.
     """
     it = session.current()
     pods = workloads.gang_pods(name, count, gpus=gpus)
     if gang:
         it.kube.create(it.scheduler.group(name, it.namespace, count))
-    for number, pod in enumerate(pods):
-        if number:
-            time.sleep(every)
+    for pod in pods:
+        time.sleep(every)
         if gang:
             it.scheduler.join(pod, name)
         it.kube.create(pod, namespace=it.namespace)

@@ -15,15 +15,11 @@ from oracles.relations import JOB_NAME
 
 
 @activity
-def pods_bound(
-    count: int, *, job: str = "", app: str = "", within: float = 60, exact: bool = True
-) -> int:
+def pods_bound(count: int, *, job: str = "", app: str = "", within: float = 60) -> int:
     """So many pods exist, and all are bound."""
 
     def all_bound(pods: list[Object]) -> int | None:
-        held = [p for p in pods if is_bound(p)]
-        fits = len(held) == count and len(pods) == count if exact else len(held) >= count
-        return len(held) if fits else None
+        return count if len(pods) == count and all(map(is_bound, pods)) else None
 
     return _wait(count, "bound", all_bound, job, app, within)
 
