@@ -16,7 +16,11 @@ from oracles.relations import JOB_NAME
 
 @activity
 def pods_stay_unbound(*, job: str = "", app: str = "", seconds: float = 15, least: int = 0) -> int:
-    """No pod is bound for a while: held on the watch."""
+    """No pod is bound for a while: held on the watch.
+
+    Raises:
+        NotReached: there were not even *least* pods that could have been.
+    """
     it = session.current()
     ever: set[str] = set()
 
@@ -26,7 +30,8 @@ def pods_stay_unbound(*, job: str = "", app: str = "", seconds: float = 15, leas
             assert not is_bound(pod), f"pod {name} is bound to {pod['spec']['nodeName']}"
 
     waiting.hold(it.kube, PODS, it.namespace, unbound, labels=labels_of(job, app), seconds=seconds)
-    assert len(ever) >= least, f"{len(ever)} pods exist, {least} were to be held unbound"
+    if len(ever) < least:
+        raise NotReached(f"{len(ever)} pods exist, {least} were to be held unbound")
     return len(ever)
 
 

@@ -330,6 +330,20 @@ def test_pods_that_lose_a_place(it: Session, place: Place) -> None:
         probes.pods_stay_bound(4, seconds=0.1)
 
 
+def test_pods_that_wait(it: Session, place: Place) -> None:
+    watched = Watched(place, PODS)
+    with raises(NotReached, match="0 pods exist, 2 were to be held unbound"):
+        probes.pods_stay_unbound(seconds=0.1, least=2)
+    two_jobs(place, "", "")
+    assert probes.pods_stay_unbound(seconds=0.1, least=2) == 2
+    two_jobs(place, "", "n1")
+    late = place.kube.find(PODS, "t")[1]
+    two_jobs(place, "", "")
+    watched.comes(late)
+    with raises(AssertionError, match="pod first-1 is bound to n1"):
+        probes.pods_stay_unbound(seconds=0.1, least=2)
+
+
 def test_a_pod_that_nobody_was_to_make(it: Session, place: Place) -> None:
     watched = Watched(place, PODS)
     assert probes.pod_stays_away("w-0", seconds=0.1) == 0.1
