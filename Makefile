@@ -24,6 +24,8 @@ endef
 
 # of make chaos
 MINUTES ?= 20
+# storms that are blown at most to find a shorter one that fails in the same way
+SHRINK ?= 6
 SEED ?=
 
 .PHONY: help setup e2e suites test unit pages lint smoke prove experiments faults chaos compat bench doctor report clean lock
@@ -73,8 +75,9 @@ experiments: $(READY) ## what becomes of jobs while things break: chaos/experime
 faults: $(READY) ## every fault on a real cluster: injected, proven, undone, all as before (30 min)
 	@$(call verdict,$(PY) -m pytest tests/faults -m faults -q $(ARGS))
 
-chaos: $(READY) ## a storm of random jobs and faults: make chaos MINUTES=20 SEED=n
-	@$(call verdict,$(PY) -m chaos storm --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS))
+chaos: $(READY) ## a storm of random jobs and faults: make chaos MINUTES=20 SEED=n (SHRINK=0)
+	@$(call verdict,$(PY) -m chaos storm --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) \
+		--shrink $(SHRINK) $(ARGS))
 
 compat: $(READY) ## the elastic suite on seven PyTorch versions, and the report (resumable; FULL=1)
 	@$(call verdict,$(PY) -m fixtures.matrix $(if $(FULL),--full) $(ARGS))

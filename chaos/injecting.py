@@ -55,7 +55,7 @@ class Injector:
         self._journal = Journal(site)
         self._broken: list[_Broken] = []
         self._lock = threading.RLock()
-        self._overdue: list[str] = []
+        self._short: list[str] = []
         atexit.register(self._at_exit)
 
     def __call__(self, fault: Fault, *, within: float = WITHIN, **about: Any) -> Proof:
@@ -98,7 +98,7 @@ class Injector:
             proof = fault.proof()
         except BaseException as error:
             self._note("unproven", fault.name, {**more, "why": str(error)})
-            with suppress(HarnessError):  # the first trouble is the one to be told
+            with suppress(Exception):  # the first trouble is the one to be told
                 self._mend(broken)
             raise
         self.proofs.append((fault, proof))
@@ -125,20 +125,20 @@ class Injector:
         """Mend everything, the last first.
 
         Raises:
-            NotMended: with what could not be mended, and what had to be mended because its time
-                was over: nobody knows what of the test came after that.
+            NotMended: with what could not be mended, and what did not last until it was to be
+                mended, as its time was over: nobody knows what of the test came after that.
         """
         troubles = []
         for broken in reversed(list(self._broken)):
             try:
                 self._mend(broken)
-            except HarnessError as error:
-                troubles.append(str(error))
+            except Exception as error:  # whatever it is, the others are to be mended
+                troubles.append(str(error) or type(error).__name__)
                 with suppress(ValueError):  # what is written down of it stays, for who comes next
                     self._broken.remove(broken)
         atexit.unregister(self._at_exit)
-        troubles += self._overdue
-        self._overdue = []
+        troubles += self._short
+        self._short = []
         if troubles:
             raise NotMended("\n".join(troubles))
 
@@ -146,10 +146,13 @@ class Injector:
         with self._lock:
             if broken not in self._broken:
                 return
-            if broken.timer is not None:
-                broken.timer.cancel()
+            why = self._lasted(broken)
             broken.fault.recover()
             self._broken.remove(broken)
+            if broken.timer is not None:  # until here: what does not mend has its deadline still
+                broken.timer.cancel()
+            if why:
+                self._short.append(why)
             if broken.entry is not None:
                 self._journal.forget(broken.entry)
         said: dict[str, Any] = {k: v for k, v in broken.about.items() if k in _REPEATED}
@@ -160,9 +163,19 @@ class Injector:
             if broken not in self._broken or broken.entry is None:
                 return
             say(f"{broken.fault.name} lasted to its deadline: undoing it")
-            self._overdue.append(f"{broken.fault.name} was undone because its time was over")
-            with suppress(HarnessError):
+            self._short.append(f"{broken.fault.name} was undone because its time was over")
+            with suppress(Exception):
                 self._mend(broken)
+
+    def _lasted(self, broken: _Broken) -> str:
+        """Why a fault that was proven did not last until now, or ""."""
+        proven = any(fault is broken.fault for fault, _ in self.proofs)
+        if not proven or not isinstance(broken.fault, Planned):
+            return ""
+        try:
+            return broken.fault.lasted()
+        except HarnessError as error:
+            return f"whether {broken.fault.name} lasted, nobody can say: {error}"
 
     def _at_exit(self) -> None:
         try:

@@ -1,7 +1,7 @@
 """What a cluster is like: compared before a fault and after, nothing may be different.
 
-Only what faults change: nodes, their GPUs, routes, rules and queues, stopped processes, kubelets,
-what the harness left running on them, and the systems under test.
+Only what faults change: nodes, their GPUs, routes, rules, queues and delays, stopped processes,
+kubelets, what the harness left running on them, and the systems under test.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ echo "rules: $({{ iptables-save; ip6tables-save; }} |
     grep -o '{network.MARK}[0-9a-f]\{{8\}}' | sort -u | tr '\n' ' ')"
 echo "queues: $(tc qdisc | grep -E 'tbf|netem' | tr '\n' ';')"
 echo "delays: $({{ ip rule | grep '^{late.PRIORITY}:';
+    ip -o link | grep -o ' late-[0-9a-f]*';
     systemctl list-units --all --no-legend '{late.UNIT}*'; }} | tr '\n' ';')"
 echo "stopped: $(for f in /proc/[0-9]*/stat; do
     sed 's/^\([0-9]*\) .*) \(.\) .*/\2 \1/' "$f" 2>/dev/null; done | grep '^T' | tr '\n' ' ')"

@@ -112,6 +112,11 @@ class Judgement:
         return [f.invariant for f in self.findings if not f.exercised]
 
     @property
+    def doubtful(self) -> bool:
+        """Whether nobody can say of some invariant, whatever others found."""
+        return any(f.doubtful for f in self.findings)
+
+    @property
     def outcome(self) -> Outcome:
         """Of all invariants together.
 
@@ -124,7 +129,7 @@ class Judgement:
             # what a published fault explains must not hide what was missed beside it
             outcomes.discard(Outcome.FAIL)
             outcomes.add(Outcome.KNOWN)
-            if any(f.doubtful for f in self.findings):
+            if self.doubtful:
                 outcomes.add(Outcome.INCONCLUSIVE)
         return combine(outcomes)
 
@@ -161,7 +166,7 @@ class Judgement:
                 by_behaviour.setdefault(violation.behaviour, []).append(violation)
         excused = []
         for behaviour, own in by_behaviour.items():
-            texts = [f"{v.signature}: {v.message}" for v in own]
+            texts = [violation.text for violation in own]
             entry = faults.match(behaviour, case, versions, texts)
             if entry is not None:
                 excused += [(violation, entry) for violation in own]

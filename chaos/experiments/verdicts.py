@@ -16,6 +16,7 @@ from typing import Any
 from chaos.activities import FILE, SKIPPED
 from chaos.experiments import Extension
 from oracles import judging, telling
+from oracles.errors import UsageError
 from oracles.known import known
 from oracles.outcome import Outcome, combine
 from oracles.reading import History, HistoryError
@@ -29,12 +30,14 @@ class Verdict:
         reasons: a line for each thing that is not as it should be.
         measures: what activities found out, by their names: seconds, world sizes.
         violations: what makes it a FAIL, each as the test of an experiment says it.
+        unsure: something of it is INCONCLUSIVE, whatever else is.
     """
 
     outcome: Outcome
     reasons: tuple[str, ...] = ()
     measures: Mapping[str, float] = field(default_factory=dict)
     violations: tuple[str, ...] = ()
+    unsure: bool = False
 
     def text(self) -> str:
         """For a terminal."""
@@ -55,10 +58,18 @@ class Verdict:
             (*self.reasons, *other.reasons),
             {**self.measures, **other.measures},
             (*self.violations, *other.violations),
+            self.in_part_unsure or other.in_part_unsure,
         )
+
+    @property
+    def in_part_unsure(self) -> bool:
+        """Whether a part of it is INCONCLUSIVE: no published fault may hide that."""
+        return self.unsure or self.outcome is Outcome.INCONCLUSIVE
 
     def unless_published(self, behaviour: str, case: str, versions: Mapping[str, str]) -> Verdict:
         """KNOWN instead of FAIL where one published fault explains all that failed.
+
+        INCONCLUSIVE where nobody can say of the rest: what was left broken, or not seen.
 
         Args:
             behaviour, case: of the catalogue, as the test of the experiment has them.
@@ -70,7 +81,8 @@ class Verdict:
         if entry is None:
             return self
         reason = f"{entry.id}: {entry.note} {entry.link}"
-        return replace(self, outcome=Outcome.KNOWN, reasons=(reason, *self.reasons))
+        outcome = Outcome.INCONCLUSIVE if self.in_part_unsure else Outcome.KNOWN
+        return replace(self, outcome=outcome, reasons=(reason, *self.reasons))
 
 
 def notes_of(folder: Path) -> list[dict[str, Any]]:
@@ -108,7 +120,9 @@ def of_journal(journal: Mapping[str, Any], notes: Sequence[Mapping[str, Any]]) -
         return Verdict(Outcome.NOT_APPLICABLE, reasons)
     outcomes.discard(Outcome.NOT_APPLICABLE)
     failed = dict.fromkeys(f" No: {reason}" for outcome, reason in found if outcome is Outcome.FAIL)
-    return Verdict(combine(outcomes or {Outcome.PASS}), reasons, _measures(journal), tuple(failed))
+    outcome = combine(outcomes or {Outcome.PASS})
+    unsure = Outcome.INCONCLUSIVE in outcomes
+    return Verdict(outcome, reasons, _measures(journal), tuple(failed), unsure)
 
 
 def _of_states(journal: Mapping[str, Any], *, noted: bool) -> Iterator[tuple[Outcome, str]]:
@@ -156,15 +170,21 @@ def of_history(path: Path, *, case: str = "") -> Verdict:
     try:
         history = History(path)
         judgement = judging.judge_history(history, case=case)
-    except HistoryError as error:
+    except (HistoryError, UsageError) as error:  # the latter: there is no such file
         return Verdict(Outcome.INCONCLUSIVE, (str(error),))
+    if not judgement.events:
+        return Verdict(Outcome.INCONCLUSIVE, (f"{path} is empty: nothing was recorded",))
     outcome = judgement.outcome
     if history.damaged and outcome is not Outcome.FAIL:
         outcome = Outcome.INCONCLUSIVE
     if outcome in (Outcome.PASS, Outcome.NOT_APPLICABLE):  # the latter: nothing to judge in it
         return Verdict(outcome)
-    broken = tuple(violation.message for violation in judgement.violations)
-    return Verdict(outcome, (telling.text(path, judgement, history.damage),), violations=broken)
+    return Verdict(
+        outcome,
+        (telling.text(path, judgement, history.damage),),
+        violations=tuple(violation.text for violation in judgement.violations),
+        unsure=bool(history.damaged or judgement.doubtful),
+    )
 
 
 def of_run(verdict: Verdict, about: Extension, case: str, history: Path) -> Verdict:
@@ -172,14 +192,13 @@ def of_run(verdict: Verdict, about: Extension, case: str, history: Path) -> Verd
 
     Args:
         case: name of the experiment; "" for one that is not ours.
-        history: need not be there.
     """
-    if verdict.outcome is Outcome.NOT_APPLICABLE or not history.exists():
+    if verdict.outcome is Outcome.NOT_APPLICABLE:
         return verdict
     both = verdict.and_also(of_history(history, case=case))
     try:
         versions = History(history).header.facts.get("versions") or {}
-    except HistoryError:
+    except (HistoryError, UsageError):
         return both
     return both.unless_published(about.behaviour, case, versions)
 

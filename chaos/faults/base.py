@@ -127,12 +127,25 @@ class Planned:
         """See :class:`Fault`."""
         raise NotImplementedError
 
+    def lasted(self) -> str:
+        """Why it ended before it is mended, or ""; asked just before that."""
+        return ""
+
     def recover(self) -> None:
-        """Mend it; returns when it is mended."""
+        """Mend it; returns when it is mended.
+
+        A step that fails does not keep the others from being done; the first trouble is raised.
+        """
         if self._steps is None:  # it was never injected
             return
+        troubles: list[Exception] = []
         for step in self._steps:
-            step.run(self.site)
+            try:
+                step.run(self.site)
+            except Exception as error:
+                troubles.append(error)
+        if troubles:
+            raise troubles[0]
         self.healed()
 
     def healed(self) -> None:

@@ -57,7 +57,7 @@ class FillVolume(Planned):
         return [
             InPod(
                 namespace=self.namespace, pod=self.pod, uid=pod["metadata"]["uid"],
-                container=self._container, command=["rm", "-f", self._file],
+                container=self._container, command=["rm", "-f", self._file, f"{self._file}.2"],
             )
         ]  # fmt: skip
 
@@ -80,9 +80,6 @@ class FillVolume(Planned):
             {"size": f"{size} kB", "free": f"{free} kB", "writing": said.strip()[-100:]},
             self._done,
         )
-
-    def healed(self) -> None:
-        """There is room again, if the pod is still there."""
 
     def _df(self) -> tuple[str, int, int]:
         text = self._run(f"df -k --output=fstype,size,avail,target {self._path} | tail -1").split()

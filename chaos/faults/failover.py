@@ -1,4 +1,4 @@
-"""Two replicas of an operator, of which one leads: the leader dies, the other one takes over."""
+"""Two replicas of a system, of which one leads: the leader dies, the other one takes over."""
 
 from __future__ import annotations
 
@@ -31,23 +31,34 @@ TWO, TAKEN_OVER = 90.0, 60.0
 
 @dataclass(frozen=True)
 class Election:
-    """How a product elects a leader: the flag that switches it on, and the lease's name."""
+    """How a product elects a leader: the flags that switch it on, and the lease's name."""
 
-    flag: str
+    flags: tuple[str, ...]
     lease: str
 
 
+#: a kube-scheduler, which coscheduling's is, has its lease where its flags say, which count before
+#: its file (Kubernetes 1.28, cmd/kube-scheduler/app/options: ApplyLeaderElectionTo)
+_SCHEDULER_LEASE = "muster-scheduler"
 #: training-operator 1.8.1, cmd/training-operator.v1/main.go (the lease lies in its own namespace)
 ELECTIONS = {
-    "training-operator": Election("--leader-elect", "1ca428e5.training-operator.kubeflow.org"),
+    "training-operator": Election(("--leader-elect",), "1ca428e5.training-operator.kubeflow.org"),
+    "coscheduling": Election(
+        (
+            "--leader-elect=true",
+            f"--leader-elect-resource-name={_SCHEDULER_LEASE}",
+            "--leader-elect-resource-namespace={namespace}",
+        ),
+        _SCHEDULER_LEASE,
+    ),
 }
 
 
 class FailOver(SystemFault):
     """Run two replicas with leader election, then kill the one that leads.
 
-    training-operator's own rights do not reach to leases (its manifests of 1.8.1), so a role is
-    added for as long as this lasts.
+    Their own rights do not reach to leases there (manifests of training-operator 1.8.1 and
+    coscheduling 0.28.9), so a role is added for as long as this lasts.
     """
 
     word = "fail over"
@@ -58,6 +69,7 @@ class FailOver(SystemFault):
         if target.name not in ELECTIONS:
             raise NotApplicable(f"{target.name} is not known to elect a leader")
         self._election = ELECTIONS[target.name]
+        self._flags = [f.format(namespace=target.namespace) for f in self._election.flags]
         self._leader = ""
 
     def look(self) -> Sequence[Step]:
@@ -87,7 +99,7 @@ class FailOver(SystemFault):
         account = self._deployment["spec"]["template"]["spec"].get("serviceAccountName", "default")
         kube.apply(*_access(space, account))
         containers = [dict(c) for c in self._deployment["spec"]["template"]["spec"]["containers"]]
-        containers[0]["args"] = [*containers[0].get("args", []), self._election.flag]
+        containers[0]["args"] = [*containers[0].get("args", []), *self._flags]
         body = {"spec": {"replicas": 2, "template": {"spec": {"containers": containers}}}}
         kube.patch(DEPLOYMENTS, self._deployment["metadata"]["name"], body, space)
         try:
@@ -127,7 +139,7 @@ class FailOver(SystemFault):
             for pod in pods
             if conditions(pod).get("Ready") == "True"
             and "deletionTimestamp" not in pod["metadata"]
-            and self._election.flag in (pod["spec"]["containers"][0].get("args") or [])
+            and self._flags[0] in (pod["spec"]["containers"][0].get("args") or [])
         ]
         return ready if len(ready) == 2 else None
 

@@ -17,16 +17,15 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from chaos.errors import FaultError, NotProven
+from chaos.errors import FaultError
 from chaos.faults.base import Planned, Proof, Scope
 from chaos.faults.network import MARK, device_of, pod_end
-from chaos.faults.slow import Slow
+from chaos.faults.slow import Slow, prove_late
 from chaos.site import Site
 from chaos.undo.steps import OnNode, Step
 from clusters.cluster import Capability
 from clusters.doctor import faults
-from clusters.errors import ClusterError, CommandError
-from clusters.kube import until_true
+from clusters.errors import CommandError
 from clusters.parts import gobuild
 from oracles.errors import NotApplicable
 
@@ -42,7 +41,7 @@ _TABLES = range(20_000, 60_000)
 def late(site: Site, namespace: str, pod: str, delay_ms: int) -> Planned:
     """The fault that delays each packet to a pod, as this kernel can."""
     features = faults.features()
-    if features is None or "netem" in features:
+    if features is not None and "netem" in features:
         return Slow(site, namespace, pod, delay_ms=delay_ms)
     return Relayed(site, namespace, pod, delay_ms)
 
@@ -64,6 +63,7 @@ class Relayed(Planned):
         self._word = secrets.token_hex(4)
         self._table = secrets.choice(_TABLES)
         self._node = self._device = self._address = ""
+        self._program = Path()
         self._done = 0.0
 
     @property
@@ -96,6 +96,7 @@ class Relayed(Planned):
                 f"{end.node} has neither netem nor tun devices, so packets cannot be delayed;"
                 " their rate can be bounded"
             )
+        self._program = self._built()
         self._device = device_of(self.site, end)
         if self._device.startswith("late-"):
             raise FaultError(f"packets to {self.about} come late already")
@@ -105,7 +106,7 @@ class Relayed(Planned):
             f" {{ echo {filtered} >{self._filter}; }} 2>/dev/null;"
             f" systemctl stop {self._unit} 2>/dev/null;"
             f" systemctl reset-failed {self._unit} 2>/dev/null;"
-            f" rm -f {self._counts}; true"
+            f" rm -f {self._counts}*; true"
         )
         return [OnNode(node=end.node, script=undone)]
 
@@ -114,13 +115,14 @@ class Relayed(Planned):
         self.plan()
         name = f"late-{self._word}"
         words = [
-            str(self._program()), "-tun", name, "-out", self._device, "-mac", self._neighbour(),
-            "-ms", str(self._delay), "-counts", self._counts,
+            str(self._program), "-tun", name, "-out", self._device, "-mac", self._neighbour(),
+            "-to", self._address, "-ms", str(self._delay), "-counts", self._counts,
         ]  # fmt: skip
         self._done = time.time()
         script = (
             f"set -e; systemd-run --quiet --unit={self._unit} {shlex.join(words)}\n"
             f"for i in $(seq 100); do [ -e {self._counts} ] && break; sleep 0.1; done\n"
+            f"[ -e {self._counts} ] || {{ journalctl -u {self._unit} -n 5 >&2; exit 1; }}\n"
             f"ip route add {self._address} dev {name} table {self._table}\n"
             # a strict filter would drop what the pod sends: the way back to it is another one now
             f"echo 2 >{self._filter}\n"
@@ -131,7 +133,8 @@ class Relayed(Planned):
         except CommandError as error:
             raise FaultError(f"packets to {self.about} cannot be delayed: {error}") from error
 
-    def _program(self) -> Path:
+    def _built(self) -> Path:
+        """The program, where the node sees it: built before the moment that is waited for."""
         shared = self.site.cluster.shared
         assert shared is not None
         built = gobuild.build_file("relay", SOURCE.read_text()) / "relay"
@@ -156,30 +159,30 @@ class Relayed(Planned):
         return found[1]
 
     def proof(self, *, deadline: float = 30.0) -> Proof:
-        """Packets were kept for so long, as the program has measured it. Raises NotProven."""
-        did: dict[str, float] = {}
-
-        def given() -> bool:
-            nonlocal did
-            text = self.site.on(self._node, f"cat {self._counts} 2>/dev/null || true")
-            did = json.loads(text) if text.strip() else {}
-            return did.get("given", 0) > 0
-
-        try:
-            until_true(given, deadline=deadline, why=f"packets to {self.about} given on late")
-        except ClusterError as error:
-            raise NotProven(f"the packets are led astray, but: {error}; so far {did}") from error
-        if did["least_ms"] < self._delay:
-            raise NotProven(f"a packet was kept for {did['least_ms']} ms only")
+        """The pod answers its node so much later. Raises NotProven."""
+        took = prove_late(self.site, self._node, self._address, self._delay, deadline)
+        did = json.loads(self.site.on(self._node, f"cat {self._counts}"))
         return Proof(
             f"packets to {self.about} come {self._delay} ms late",
             {
-                "packets given on": f"{did['given']:.0f} of {did['taken']:.0f}",
+                "answered after": f"{took:.1f} ms",
+                "packets given on": f"{did['given']} of {did['taken']}, {did['lost']} lost",
                 "kept for": f"{did['least_ms']:.1f} to {did['most_ms']:.1f} ms",
                 "by": f"{self._unit} on {self._node}",
             },
             self._done,
         )
+
+    def lasted(self) -> str:
+        """See :class:`Planned`: when the program ends, packets come in time again."""
+        if not self.site.answers(self._node):
+            return ""
+        if (
+            self.site.on(self._node, f"systemctl is-active {self._unit} || true").strip()
+            == "active"
+        ):
+            return ""
+        return f"packets to {self.about} were late for a while only: the relay has ended"
 
     def healed(self) -> None:
         """No rule and no program is left. Raises FaultError."""

@@ -45,8 +45,10 @@ class End:
 
 
 def pod_end(site: Site, namespace: str, name: str) -> End:
-    """A pod. Raises FaultError when it has no address yet."""
+    """A pod. Raises FaultError when it has no address yet, or none of its own."""
     pod = site.pod(namespace, name)
+    if pod["spec"].get("hostNetwork"):
+        raise FaultError(f"pod {namespace}/{name} shares its node's network")
     address = pod["status"].get("podIP")
     if not address:
         raise FaultError(f"pod {namespace}/{name} has no address yet")

@@ -15,6 +15,9 @@ from clusters.cluster import Capability, Cluster, ClusterProvider
 from clusters.errors import CommandError
 from clusters.kube import PODS, Object, epoch
 
+#: exit code of a container whose process nobody but SIGKILL ended: 128 and the signal's number
+KILLED = 128 + signal.SIGKILL
+
 
 class KillAgent:
     """Kill a container's first process: under torchrun, the agent.
@@ -89,10 +92,17 @@ class KillAgent:
                 f"pod {self._pod} was replaced ({self._uid} -> {pod['metadata']['uid']}):"
                 " that is a deleted pod, not a killed agent"
             )
+        if "deletionTimestamp" in pod["metadata"]:
+            raise NotProven(f"pod {self._pod} is being deleted: that ends its agent, too")
         status = _status(pod, self._container) or {}
         for state in (status.get("state") or {}, status.get("lastState") or {}):
             ended = state.get("terminated")
             if ended and ended.get("containerID") == self._container_id:
+                if self._signal is signal.SIGKILL and ended.get("exitCode") != KILLED:
+                    raise NotProven(
+                        f"{self._container} of {self._pod} ended by itself, with exit code"
+                        f" {ended.get('exitCode')}"
+                    )
                 return Proof(
                     f"{self._container} of {self._pod} ended by {self._signal.name}"
                     " in a pod that stayed",

@@ -1,8 +1,10 @@
 // Gives packets on late: takes them from a tun device, keeps each for -ms milliseconds, and puts it
 // on the link -out, as it is, for the neighbour -mac. Beside netfilter, which has seen them already.
 //
-// What it did is written to -counts as JSON: packets taken, given and lost, and the least and the
-// most milliseconds that a packet was kept. Told to end, it first gives on what it still has.
+// Only packets of IPv4 for -to count; whatever else the node says on a new device is dropped. What
+// it did is written to -counts as JSON: packets taken, given and lost, and the least and the most
+// milliseconds that a packet was kept. Told to end, it first gives on what it still has. When the
+// link is gone it ends, and with it the tun device: packets go directly again.
 package main
 
 import (
@@ -38,6 +40,7 @@ type relay struct {
 	queue chan packet
 	hurry chan struct{} // closed when it is told to end
 	delay time.Duration
+	to    net.IP
 }
 
 // as many packets wait at most; more are lost, as in any queue
@@ -79,6 +82,11 @@ func tun(name string, mtu int) int {
 	return device
 }
 
+// whether a packet is one of those that are to be late.
+func (it *relay) wants(data []byte) bool {
+	return len(data) >= 20 && data[0]>>4 == 4 && it.to.Equal(net.IP(data[16:20]))
+}
+
 func (it *relay) take(device int) {
 	buffer := make([]byte, 1<<16)
 	for {
@@ -87,6 +95,9 @@ func (it *relay) take(device int) {
 			continue
 		}
 		check(err)
+		if !it.wants(buffer[:size]) {
+			continue
+		}
 		one := packet{time.Now(), append([]byte(nil), buffer[:size]...)}
 		it.mu.Lock()
 		it.did.Taken++
@@ -106,6 +117,9 @@ func (it *relay) give(socket int, to syscall.Sockaddr) {
 		case <-it.hurry:
 		}
 		err := syscall.Sendto(socket, one.data, 0, to)
+		if err == syscall.ENXIO || err == syscall.ENODEV {
+			log.Fatalf("the link is gone: %v", err)
+		}
 		kept := float64(time.Since(one.taken).Microseconds()) / 1000
 		it.mu.Lock()
 		if err != nil {
@@ -121,6 +135,12 @@ func (it *relay) give(socket int, to syscall.Sockaddr) {
 	}
 }
 
+func (it *relay) waiting() bool {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	return it.did.Given+it.did.Lost < it.did.Taken
+}
+
 func (it *relay) tell(file string) {
 	it.mu.Lock()
 	text, err := json.Marshal(it.did)
@@ -134,6 +154,7 @@ func main() {
 	name := flag.String("tun", "", "name of the device that is made")
 	out := flag.String("out", "", "the link that packets are put on")
 	mac := flag.String("mac", "", "who is at the other end of it")
+	to := flag.String("to", "", "the address whose packets come late")
 	ms := flag.Int("ms", 0, "milliseconds that each packet is kept")
 	file := flag.String("counts", "", "file for what was done")
 	flag.Parse()
@@ -145,22 +166,26 @@ func main() {
 	// protocol 0: it only sends
 	socket, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_DGRAM, 0)
 	check(err)
-	to := &syscall.SockaddrLinklayer{
+	end := &syscall.SockaddrLinklayer{
 		Protocol: binary.NativeEndian.Uint16([]byte{syscall.ETH_P_IP >> 8, syscall.ETH_P_IP & 0xff}),
 		Ifindex:  link.Index,
 		Halen:    uint8(len(neighbour)),
 	}
-	copy(to.Addr[:], neighbour)
+	copy(end.Addr[:], neighbour)
 	it := &relay{
 		queue: make(chan packet, room),
 		hurry: make(chan struct{}),
 		delay: time.Duration(*ms) * time.Millisecond,
+		to:    net.ParseIP(*to),
+	}
+	if it.to == nil {
+		log.Fatalf("-to %q is no address", *to)
 	}
 	device := tun(*name, link.MTU)
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGTERM, syscall.SIGINT)
 	go it.take(device)
-	go it.give(socket, to)
+	go it.give(socket, end)
 	it.tell(*file)
 	for {
 		select {
@@ -168,7 +193,7 @@ func main() {
 			it.tell(*file)
 		case <-told:
 			close(it.hurry)
-			for len(it.queue) > 0 {
+			for it.waiting() {
 				time.Sleep(time.Millisecond)
 			}
 			return

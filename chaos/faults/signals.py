@@ -84,6 +84,8 @@ class SignalProcess(Planned):
                 f"pod {self.about} was replaced ({self._uid} -> {uid}): that is a lost pod, not a"
                 " signal to a process"
             )
+        if found and "deletionTimestamp" in found["metadata"]:
+            raise NotProven(f"pod {self.about} is being deleted: that ends its processes, too")
 
 
 class StopProcess(SignalProcess):

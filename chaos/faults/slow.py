@@ -15,6 +15,11 @@ from clusters.cluster import Capability
 from clusters.errors import ClusterError, CommandError
 from clusters.kube import until_true
 
+#: a port that nobody listens on: the pod itself refuses
+DISCARD = 9
+#: milliseconds by which an answer may be later than it has to be: TCP sends again after 1000
+RESENT_MS = 800
+
 
 class Slow(Planned):
     """A queue of the kernel in front of a pod.
@@ -39,7 +44,7 @@ class Slow(Planned):
         self.pod = pod
         self._delay = delay_ms
         self._rate = rate_kbit
-        self._node = self._device = ""
+        self._node = self._device = self._address = ""
         self._done = 0.0
 
     @property
@@ -50,7 +55,7 @@ class Slow(Planned):
     def look(self) -> Sequence[Step]:
         """Find the pod's device on its node."""
         end = pod_end(self.site, self.namespace, self.pod)
-        self._node = end.node
+        self._node, self._address = end.node, end.addresses[0]
         self._device = device_of(self.site, end)
         queue = self.site.on(end.node, f"tc qdisc show dev {self._device}")
         if "tbf" in queue or "netem" in queue:
@@ -74,19 +79,61 @@ class Slow(Planned):
             raise FaultError(f"no queue for {self.about}: {error}") from error
 
     def proof(self, *, deadline: float = 30.0) -> Proof:
-        """The queue is there, and packets went through it. Raises NotProven."""
+        """Packets waited in it: for as long as was asked, or for their turn. Raises NotProven."""
+        if self._delay is not None:
+            took = prove_late(self.site, self._node, self._address, self._delay, deadline)
+            return Proof(
+                f"packets to {self.about} come {self._delay} ms late",
+                {"answered after": f"{took:.1f} ms", "queue": self._queue()},
+                self._done,
+            )
         text = ""
 
-        def used() -> bool:
+        def waited() -> bool:
             nonlocal text
-            text = " ".join(
-                self.site.on(self._node, f"tc -s qdisc show dev {self._device}").split()
-            )
-            sent = re.search(r"Sent \d+ bytes (\d+) pkt", text)
-            return ("tbf" in text or "netem" in text) and sent is not None and int(sent[1]) > 0
+            text = self._queue()
+            over = re.search(r"overlimits (\d+)", text)
+            return "tbf" in text and over is not None and int(over[1]) > 0
 
+        why = f"packets to {self.about} that waited for their turn"
         try:
-            until_true(used, deadline=deadline, why=f"packets in the queue of {self.about}")
+            until_true(waited, deadline=deadline, why=why)
         except ClusterError as error:
             raise NotProven(f"the queue was put in, but: {error}; {text}") from error
-        return Proof(f"packets to {self.about} come late", {"queue": text}, self._done)
+        return Proof(f"packets to {self.about} wait for their turn", {"queue": text}, self._done)
+
+    def healed(self) -> None:
+        """No queue is left. Raises FaultError."""
+        if self.site.answers(self._node) and re.search("tbf|netem", text := self._queue()):
+            raise FaultError(f"{self.about} is still slow: {text}")
+
+    def _queue(self) -> str:
+        show = f"tc -s qdisc show dev {self._device} 2>/dev/null || true"  # it goes with its pod
+        return " ".join(self.site.on(self._node, show).split())
+
+
+def prove_late(site: Site, node: str, address: str, delay_ms: int, deadline: float) -> float:
+    """Milliseconds until a pod answered a connection from its node: one packet there, one back.
+
+    Raises:
+        NotProven: no answer came at least so late, and not so late that a packet was lost: TCP
+            sends its first one again after 1 s.
+    """
+    dial = (
+        f"s=$EPOCHREALTIME; said=$(timeout 20 bash -c ': >/dev/tcp/{address}/{DISCARD}' 2>&1);"
+        ' [ $? -eq 124 ] && said="no answer"; echo "$s $EPOCHREALTIME $said"'
+    )
+    took: list[float] = []
+
+    def late() -> bool:
+        began, ended, said = site.on(node, dial).strip().split(" ", 2)
+        answered = "refused" in said or not said
+        took.append((float(ended) - float(began)) * 1000 if answered else float("inf"))
+        return delay_ms <= took[-1] < delay_ms + RESENT_MS
+
+    try:
+        until_true(late, deadline=deadline, why=f"{address} answers {delay_ms} ms late")
+    except ClusterError as error:
+        tries = ", ".join(f"{each:.1f}" for each in took[-5:])
+        raise NotProven(f"{error}; it answered after {tries} ms") from error
+    return took[-1]

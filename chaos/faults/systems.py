@@ -14,7 +14,7 @@ from chaos.faults.base import Planned, Proof
 from chaos.hostprocesses import HostProcess
 from chaos.processes import Process, Which
 from chaos.site import Site
-from chaos.target import Target, selector
+from chaos.target import BACK, Target, selector
 from chaos.undo.steps import Continue, OnNode, Patch, Reinstall, StartLocal, Step
 from clusters import local
 from clusters.cluster import Capability
@@ -122,6 +122,21 @@ class KillSystem(SystemFault):
         """Kubernetes does; wait for it."""
         if self._steps is not None:
             self.healed()
+
+    def healed(self) -> None:
+        """Other containers than those that were killed are there, and Ready."""
+        for pod, task, _ in self._found:
+            meta = pod["metadata"]
+
+            def other(pods: list[Object], task: str = task) -> bool | None:
+                there = [s for p in pods for s in p["status"].get("containerStatuses") or ()]
+                return None if any(task in s.get("containerID", "") for s in there) else True
+
+            self.site.kube.wait(
+                PODS, other, namespace=meta["namespace"], fields=f"metadata.name={meta['name']}",
+                deadline=BACK, why=f"another container in {meta['name']}",
+            )  # fmt: skip
+        super().healed()
 
 
 class FreezeSystem(SystemFault):

@@ -38,8 +38,11 @@ class Result:
 
     @property
     def signature(self) -> frozenset[str]:
-        """What failed, without numbers and names: two storms that share some fail alike."""
-        return frozenset(kind(reason) for reason in self.verdict.reasons)
+        """What failed, without numbers and names: two storms that share some fail alike.
+
+        What a published fault explains does not count, nor what nobody can say.
+        """
+        return frozenset(kind(violation) for violation in self.verdict.violations)
 
     def text(self) -> str:
         """For a terminal."""
@@ -90,7 +93,8 @@ def of_storm(storm: Storm, versions: Mapping[str, str]) -> Verdict:
     found = {line: failing.published(line, versions) for line in storm.broken}
     known = [f"{entry.id}: {line} {entry.link}" for line, entry in found.items() if entry]
     if broken := [line for line, entry in found.items() if entry is None]:
-        return Verdict(Outcome.FAIL, (*broken, *known, *storm.unsure))
+        reasons = (*broken, *known, *storm.unsure)
+        return Verdict(Outcome.FAIL, reasons, violations=tuple(broken), unsure=bool(storm.unsure))
     if known:
         outcome = Outcome.INCONCLUSIVE if storm.unsure else Outcome.KNOWN
         return Verdict(outcome, (*known, *storm.unsure))

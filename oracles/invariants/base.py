@@ -17,8 +17,7 @@ class Violation:
         behaviour: id in the catalogue that the promise belongs to.
         subject: ``Kind namespace/name`` of what broke it.
         message: one sentence with the figures.
-        signature: the same for every occurrence of the same fault (no names, no numbers): what
-            ``known.yaml`` matches.
+        signature: the same for every occurrence of the same fault (no names, no numbers).
         events: sequence numbers of the events that prove it, in order.
         t: wall time of the moment it was broken, seconds since 1970.
         lasting: that nothing came after the last of these events, up to the end of the history, is
@@ -35,6 +34,11 @@ class Violation:
     t: float = 0.0
     lasting: bool = False
     doubt: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it, as ``known.yaml`` matches it wherever it was found."""
+        return f"{self.signature}: {self.subject}: {self.message}"
 
 
 class Invariant(Protocol):

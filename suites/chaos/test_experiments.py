@@ -61,7 +61,10 @@ def go(
             measure(name, value, "s" if name.endswith("after") else "ranks")
         text = "\n".join(verdict.reasons)
         if verdict.outcome is Outcome.FAIL:
-            raise AssertionError(f"{experiment.about.question} No: {text}")
+            failed = AssertionError(f"{experiment.about.question} No: {text}")
+            if verdict.in_part_unsure:  # a published fault must not hide that
+                raise ExceptionGroup(experiment.name, [failed, HarnessError(text)])
+            raise failed
         if verdict.outcome is Outcome.NOT_APPLICABLE:
             raise NotApplicable(text)
         if verdict.outcome is not Outcome.PASS:

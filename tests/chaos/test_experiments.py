@@ -397,12 +397,26 @@ def test_notes_that_were_cut_off(tmp_path: Path) -> None:
 
 def test_a_history_of_nothing_and_one_that_cannot_be_read(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
-    write(path, Header(run="r", cluster="c", started=0.0), [])
-    empty = verdicts.of_history(path)
-    assert empty.outcome is Outcome.NOT_APPLICABLE
-    assert verdicts.of_journal(journal(), []).and_also(empty).outcome is Outcome.PASS
-    path.write_text("")
-    assert verdicts.of_history(path).outcome is Outcome.INCONCLUSIVE
+    passed = verdicts.of_journal(journal(), [])
+    about = experiments.read(experiments.find(ALL[0])).about
+    for wrong in (None, Header(run="r", cluster="c", started=0.0), ""):
+        if isinstance(wrong, Header):
+            write(path, wrong, [])
+        elif wrong is not None:
+            path.write_text(wrong)
+        assert verdicts.of_history(path).outcome is Outcome.INCONCLUSIVE
+        assert verdicts.of_run(passed, about, ALL[0], path).outcome is Outcome.INCONCLUSIVE
+
+
+def test_a_published_fault_hides_nothing_that_is_unsure() -> None:
+    """What an experiment left broken, or did not see, is not explained by an upstream fault."""
+    failed = verdicts.of_journal(journal(run=[item("p", "failed")]), [note("FAIL", DEAD)])
+    left = verdicts.Verdict(Outcome.INCONCLUSIVE, ("it left broken, undid stop node n1",))
+    for verdict in (failed.and_also(left), left.and_also(failed)):
+        assert verdict.outcome is Outcome.FAIL
+        known = verdict.unless_published("E08", "worker-process-killed", {"torch": "2.8.0"})
+        assert known.outcome is Outcome.INCONCLUSIVE
+        assert "it left broken, undid stop node n1" in known.reasons
 
 
 def test_errors_are_counted_without_their_figures() -> None:

@@ -26,7 +26,7 @@ from chaos.undo import OnNode
 from clusters import deviceplugin
 from clusters.cluster import Capability
 from clusters.deviceplugin import Offer
-from clusters.errors import CommandError
+from clusters.errors import CommandError, WaitTimeout
 from clusters.kube import DEPLOYMENTS, NODES, PODS, PYTORCHJOBS, ExecResult, Object
 from clusters.topology import GPU
 from oracles.errors import NotApplicable
@@ -314,8 +314,13 @@ def test_a_slow_link(place: Place) -> None:
     fault = Slow(place.site, "t", "a", rate_kbit=64)
     fault.inject()
     assert "dev veth7 root tbf rate 64kbit" in place.provider.calls[-1]
-    place.provider.scripts = {"tc -s": "qdisc tbf 8001: root\n Sent 900 bytes 3 pkt (dropped 0)"}
-    assert "Sent 900 bytes" in fault.proof(deadline=0).evidence["queue"]
+    place.provider.scripts = {"tc -s": "qdisc tbf 8001: root\n Sent 900 bytes 3 pkt (overlimits 0)"}
+    with pytest.raises(NotProven, match="waited for their turn"):
+        fault.proof(deadline=0)
+    place.provider.scripts = {"tc -s": "qdisc tbf 8001: root\n Sent 900 bytes 3 pkt (overlimits 2)"}
+    assert "overlimits 2" in fault.proof(deadline=0).evidence["queue"]
+    with pytest.raises(FaultError, match="still slow"):
+        fault.healed()
 
 
 # systems -----------------------------------------------------------------------------------
@@ -382,6 +387,22 @@ def test_a_killed_process_that_is_there_is_no_proof(place: Place, target: Target
         fault.proof(deadline=0)
     place.provider.scripts = {"else echo 41 gone": "41 gone"}
     assert list(fault.proof(deadline=0).evidence.values()) == ["gone"]
+
+
+def test_a_system_is_back_with_another_container(
+    place: Place, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pod is Ready for a while after its process was killed: nobody has looked yet."""
+    monkeypatch.setattr("chaos.faults.systems.BACK", 0.0)
+    place.provider.scripts = {"grep -ls 's'": stat(41)}
+    fault = KillSystem(place.site, target)
+    fault.inject()
+    with pytest.raises(WaitTimeout, match="another container"):
+        fault.recover()
+    (pod,) = target.pods(place.site)
+    pod["status"]["containerStatuses"][0]["containerID"] = "containerd://t2"
+    place.kube.put(PODS, pod, "scheduler-plugins")
+    fault.recover()
 
 
 def test_killed_pods(place: Place, target: Target) -> None:
@@ -581,7 +602,7 @@ def test_a_full_volume(place: Place) -> None:
     proof = injector(FillVolume(place.site, "t", "p", "main", "/data"))
     assert proof.evidence["free"] == "0 kB"
     injector.close()
-    assert place.kube.commands[-1] == ["rm", "-f", "/data/.muster-fill"]
+    assert place.kube.commands[-1][:3] == ["rm", "-f", "/data/.muster-fill"]
 
 
 def test_clocks_are_not_shifted(place: Place) -> None:

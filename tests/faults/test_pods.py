@@ -17,7 +17,7 @@ from chaos.faults.signals import SignalProcess, StopProcess
 from chaos.injecting import Injector
 from chaos.processes import Which
 from chaos.site import Site
-from clusters.kube import PODS, Object
+from clusters.kube import PODS, Kube, Object
 from fixtures import workloads
 
 pytestmark = pytest.mark.faults
@@ -52,6 +52,31 @@ def test_the_kubelet_says_how_a_container_ended(
     pods("p")
     fault = KillAgent(site.cluster, site.provider, space, "p-0", "main", signal.SIGKILL)
     assert inject(fault).evidence["exit code"] == "137"
+
+
+@pytest.mark.parametrize("role", ["ps", "chief"])
+def test_a_parameter_server_or_a_chief_is_killed(
+    site: Site, kube: Kube, space: str, inject: Injector, role: str
+) -> None:
+    """In a job of a real operator: its pod stays, and its container is another one afterwards."""
+    kube.create(workloads.tfjob("roles", chief=1, ps=1, workers=1, gpus=0), namespace=space)
+
+    def up(found: list[Object]) -> bool | None:
+        return True if [p["status"]["phase"] for p in found] == ["Running"] * 3 else None
+
+    kube.wait(PODS, up, namespace=space, deadline=60, why="a chief, a ps and a worker run")
+    pod = f"roles-{role}-0"
+    proof = inject(KillAgent(site.cluster, site.provider, space, pod, "tensorflow"))
+    assert proof.evidence["exit code"] == "137"
+
+    def again(found: list[Object]) -> bool | None:
+        (status,) = found[0]["status"]["containerStatuses"]
+        return True if status["restartCount"] == 1 and status["ready"] else None
+
+    kube.wait(
+        PODS, again, namespace=space, fields=f"metadata.name={pod}", deadline=60,
+        why=f"{pod} runs again",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("which", [Which.MAIN, Which.ALL])

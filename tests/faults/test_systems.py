@@ -76,8 +76,9 @@ def test_rolled_to_another_version(
     assert {pod["metadata"]["uid"] for pod in site.kube.find(PODS, space)} == before
 
 
-def test_the_leader_of_two_is_killed(site: Site, inject: Injector, operator: Operator) -> None:
-    proof = inject(FailOver(site, Target.operator(operator)))
+@BOTH
+def test_the_leader_of_two_is_killed(site: Site, inject: Injector, target: Target) -> None:
+    proof = inject(FailOver(site, target))
     assert proof.evidence["leader before"] != proof.evidence["leader now"]
 
 
