@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ from chaos.faults.api import ThroughProxy
 from chaos.faults.base import Fault
 from chaos.injecting import Injector
 from chaos.site import Site
-from clusters.kube import Kube
+from clusters.kube import Kube, Object
 from clusters.providers import provider
 from fixtures.systems import registry
 from fixtures.systems.protocols import GangScheduler, Operator
@@ -69,16 +68,48 @@ class Handover(Strict):
             raise UsageError(f"{path} is no handover:\n{problems(error)}") from error
 
 
+@dataclass(frozen=True)
+class Seen:
+    """A pod as it was when somebody looked.
+
+    Attributes:
+        containers: name, id and restarts of each.
+    """
+
+    uid: str
+    node: str
+    containers: tuple[tuple[str, str, int], ...]
+
+    @classmethod
+    def of(cls, pod: Object) -> Seen:
+        """From the API's object."""
+        told = pod["status"].get("containerStatuses") or []
+        return cls(
+            pod["metadata"]["uid"],
+            pod["spec"].get("nodeName") or "",
+            tuple(
+                (s["name"], s.get("containerID") or "", int(s.get("restartCount") or 0))
+                for s in sorted(told, key=lambda s: str(s["name"]))
+            ),
+        )
+
+
 @dataclass
 class Session:
     """See the module.
 
+    Of the last fault there are three times, in seconds since 1970; 0: there was none yet. What was
+    there before ``begun`` was there before the fault; what begins after ``since`` began under it.
+
     Attributes:
         labels: faults that can be mended by a word of the experiment.
-        since: when the last fault was proven, in seconds since 1970; 0: none was yet.
+        begun: right before it was injected.
+        happened: when it happened, as its proof says: recovery is measured from here. Some proofs
+            only know when the fault was asked for.
+        since: when its proof was there, so that it has happened for certain.
         mended: when the last fault was mended by an action, likewise.
         failed: what the first activity that failed said.
-        pods: job -> its pods' uids by name, when they were first asked for.
+        pods: job -> its pods by name, as they were when they were first asked for.
     """
 
     handover: Handover
@@ -91,10 +122,12 @@ class Session:
     rng: random.Random
     labels: dict[str, Fault] = field(default_factory=dict)
     routes: dict[str, ThroughProxy] = field(default_factory=dict)
+    begun: float = 0.0
+    happened: float = 0.0
     since: float = 0.0
     mended: float = 0.0
     failed: str = ""
-    pods: dict[str, dict[str, str]] = field(default_factory=dict)
+    pods: dict[str, dict[str, Seen]] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
@@ -169,8 +202,3 @@ def stream() -> Stream:
     if found is None:
         raise HarnessError("nothing is recorded of this cluster, so no moment can be seen")
     return found
-
-
-def since_fault() -> float:
-    """When the last fault was proven; now, when there was none."""
-    return current().since or time.time()

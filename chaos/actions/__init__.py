@@ -1,9 +1,10 @@
 """Actions of experiments: jobs submitted, things broken and mended.
 
-An action that breaks something takes ``at``, a moment (``{moment: pods_bound, count: 3, within:
-60}``; see :mod:`chaos.aim`), and ``label``, a word by which ``recover`` mends it; all that is left
-is mended by ``recover_all``. ``recovers`` says which job must get over it, for the judges
-(``oracles.invariants.recovery``).
+An action that breaks something takes ``at``, a moment (``{moment: pods_bound, count: 3, within: 60,
+late: 2}``; see :mod:`chaos.aim`), and ``label``, a word by which ``recover`` mends it; all that is
+left is mended by ``recover_all``. A moment that does not come ``within`` so many seconds, or came
+more than ``late`` seconds before the fault could begin, makes the experiment INCONCLUSIVE.
+``recovers`` says which job must get over it, for the judges (``oracles.invariants.recovery``).
 """
 
 from chaos.actions.breaking import (

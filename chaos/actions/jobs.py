@@ -77,13 +77,20 @@ def submit_tfjob(
 
 
 @activity
-def submit_pods(name: str, count: int, *, gpus: int = 1, gang: bool = True) -> list[str]:
-    """Bare pods ``NAME-0``..., a gang of the scheduler's, or of no gang at all."""
+def submit_pods(
+    name: str, count: int, *, gpus: int = 1, gang: bool = True, every: float = 0.0
+) -> list[str]:
+    """Bare pods ``NAME-0``..., a gang of the scheduler's, or of no gang at all.
+
+    Args:
+        every: seconds before each of them, for what is to happen while they arrive.
+    """
     it = session.current()
     pods = workloads.gang_pods(name, count, gpus=gpus)
     if gang:
         it.kube.create(it.scheduler.group(name, it.namespace, count))
     for pod in pods:
+        time.sleep(every)
         if gang:
             it.scheduler.join(pod, name)
         it.kube.create(pod, namespace=it.namespace)
@@ -129,10 +136,9 @@ def delete_job(name: str, kind: str = "PyTorchJob") -> bool:
 
 
 @activity
-def tell(job: str, *orders: str, order: str = "finish") -> str:
+def tell(job: str, order: str = "finish") -> str:
     """Tell a job's programs what to do next: ``finish``, ``exit 3 role=worker``, ..."""
-    it = session.current()
-    give(it, job, *(orders or (order,)))
+    give(session.current(), job, order)
     return order
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from chaos import session
 from chaos.activities import activity, promised, promised_of
-from clusters.errors import WaitTimeout
+from chaos.errors import NotReached
+from clusters import waiting
 from clusters.kube import PODS, Object, conditions
 from oracles.relations import JOB_NAME
 
@@ -28,7 +29,7 @@ def job_has(
         return True if items and conditions(items[0]).get(condition) == status else None
 
     _job(job, kind, check, within, f"{kind} {job} {condition}", touch=touch)
-    return round(time.time() - it.since, 3) if it.since else 0.0
+    return round(time.time() - it.happened, 3) if it.happened else 0.0
 
 
 @activity
@@ -49,22 +50,22 @@ def job_is_gone(job: str, *, kind: str = "PyTorchJob", within: float = 60) -> bo
 def job_never_has(
     job: str, condition: str, *, kind: str = "PyTorchJob", seconds: float = 20
 ) -> bool:
-    """A job does not get a condition for a while; every change is looked at."""
-    it = session.current()
+    """A job is there and does not get a condition for a while: held on the watch."""
+    if found := _met(job, condition, kind, seconds):
+        raise AssertionError(found)
+    return True
 
-    def bad(items: list[Object]) -> str | None:
-        if items and conditions(items[0]).get(condition) == "True":
-            return str(items[0]["metadata"]["resourceVersion"])
-        return None
 
-    try:
-        version = it.kube.wait(
-            it.operator.jobs[kind], bad, namespace=it.namespace,
-            fields=f"metadata.name={job}", deadline=seconds, why=f"{job} {condition}",
-        )  # fmt: skip
-    except WaitTimeout:
-        return True
-    raise AssertionError(f"{kind} {job} is {condition} (version {version})")
+@activity
+def job_has_not(job: str, condition: str, *, kind: str = "PyTorchJob", seconds: float = 5) -> bool:
+    """As :func:`job_never_has`, of what is no promise, but what the fault has to bring about.
+
+    Raises:
+        NotReached: it has the condition, so the fault does not do what it was meant to.
+    """
+    if found := _met(job, condition, kind, seconds):
+        raise NotReached(found)
+    return True
 
 
 @activity
@@ -81,6 +82,32 @@ def replicas_are(
 
     _job(job, kind, check, within, f"{job} counts {active} active {role}")
     return active
+
+
+def _met(job: str, condition: str, kind: str, seconds: float) -> str:
+    """What shows that a job got a condition within so many seconds, or is gone; "" for neither.
+
+    Raises:
+        HarnessError: the watch broke, so nobody looked.
+    """
+    it = session.current()
+
+    def check(jobs: Mapping[str, Object], after: float) -> None:
+        if job not in jobs:
+            raise _Met(f"there is no {kind} {job} after {after:.1f} s")
+        if conditions(jobs[job]).get(condition) == "True":
+            version = jobs[job]["metadata"].get("resourceVersion")
+            raise _Met(f"{kind} {job} is {condition} (version {version}) after {after:.1f} s")
+
+    try:
+        waiting.hold(it.kube, it.operator.jobs[kind], it.namespace, check, seconds=seconds)
+    except _Met as met:
+        return str(met)
+    return ""
+
+
+class _Met(Exception):
+    """Ends a wait."""
 
 
 def _job(

@@ -6,6 +6,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import Literal
 
 from chaos import session
 from chaos.actions.jobs import INTERVAL
@@ -23,29 +24,57 @@ from oracles.relations import JOB_NAME
 LOOK = 0.25
 #: characters of an error, and how many different ones are told
 MOST, KINDS = 200, 3
+#: what torchrun's agent logs before and after a rendezvous
+JOINS, MET = "endezvous'ing worker group", "endezvous complete for workers"
+
+Group = Literal["any", "new", "same"]
 
 
 @activity
 def trains(
     job: str, *, steps: int = 5, world: int | None = None, within: float = 120,
-    since_fault: bool = False,
+    since_fault: bool = False, group: Group = "any", from_now: bool = False,
 ) -> Object:  # fmt: skip
-    """A process group does so many steps, at all or *since_fault*.
+    """A process group does so many steps.
 
     Args:
-        since_fault: after the last fault, or after the last one was mended.
+        since_fault: only steps after the last fault, or after the last one was mended, count. Old
+            processes may outlive a fault by their grace period: where the fault has to change the
+            world, *group* is the question.
+        group: ``new``: one that told of nothing before the last fault, so that a world was formed
+            anew. ``same``: the one that trained right before it, and steps count as *since_fault*.
+        from_now: only steps from now on count.
+
+    Raises:
+        NotReached: *group* is asked for, and nobody trained before the fault.
     """
     it = session.current()
-    last = max(it.since, it.mended)
-    since = last + 1.0 if since_fault else 0.0
+    last = max(it.happened, it.mended)
+    since = 0.0
+    if group == "new":  # all that it tells of comes after the fault by itself
+        since = max(it.begun, it.mended)
+    elif since_fault or group == "same":
+        since = max(it.since, it.mended)
+    if from_now:
+        since = time.time()
 
     def enough(lines: list[ProgressLine]) -> Object | None:
+        old = [x for x in lines if x.t <= it.begun and x.generation is not None]
+        if group != "any" and not old:
+            raise NotReached(f"{job} had no process group before the fault")
+        known = {x.generation for x in old}
         done: dict[str, dict[int, set[int | None]]] = {}
         sizes: dict[str, int] = {}
         first: dict[str, float] = {}
         for line in progress.steps(lines):
             if line.t <= since or line.generation is None or line.step is None:
                 continue
+            if group == "new" and line.generation in known:
+                continue
+            assert group != "same" or line.generation == old[-1].generation, (
+                f"{job}: the world of {old[-1].world} that trained before is given up: one of"
+                f" {line.world} trains {line.t - last:.1f} s after the fault"
+            )
             done.setdefault(line.generation, {}).setdefault(line.step, set()).add(line.rank)
             sizes[line.generation] = line.world or 0
             first.setdefault(line.generation, line.t)
@@ -53,12 +82,12 @@ def trains(
             size = sizes[generation]
             whole = sum(ranks == set(range(size)) for ranks in by_step.values())
             if whole >= steps and world in (None, size):
-                return {"world": size} | (
-                    {"after": round(max(0.0, first[generation] - last), 3)} if since_fault else {}
-                )
+                after = {"after": round(max(0.0, first[generation] - last), 3)}
+                return {"world": size} | (after if since else {})
         return None
 
     what = f"{job} does {steps} steps" + (f" in a world of {world}" if world else "")
+    what += {"any": "", "new": ", its world formed anew", "same": ", its world the same"}[group]
     return _told(job, enough, within, what)
 
 
@@ -72,33 +101,85 @@ def no_sample_was_lost(job: str) -> bool:
 
 @activity
 def worker_restarts(pod: str, *, at_least: int = 1, within: float = 60) -> int:
-    """A worker process of a pod is started again by its agent, in the same container."""
+    """After the last fault a worker process of a pod is started again, so often, by its old agent.
+
+    Raises:
+        NotReached: it told of nothing before the fault.
+    """
     it = session.current()
-    pods = {p["metadata"]["uid"]: p for p in it.kube.find(PODS, it.namespace)}
+    pods = it.kube.find(PODS, it.namespace, fields=f"metadata.name={pod}")
+    if not pods:
+        raise NotReached(f"there is no pod {pod}")
+    job = pods[0]["metadata"]["labels"][JOB_NAME]
 
     def enough(lines: list[ProgressLine]) -> int | None:
-        most = max(
-            (int(x.restart or 0) for x in lines if x.pod == pod and x.pod_uid in pods), default=0
-        )
+        mine = [x for x in lines if x.pod == pod]
+        before = [x for x in mine if x.t <= it.begun]
+        if not before:
+            raise NotReached(f"{pod} told of nothing before the fault")
+        former = max(x.restart or 0 for x in before if _agent(x) == _agent(before[-1]))
+        again = [x for x in mine if x.t > it.begun and _agent(x) == _agent(before[-1])]
+        most = max((x.restart or 0 for x in again), default=0) - former
         return most if most >= at_least else None
 
-    job = next(
-        p["metadata"]["labels"][JOB_NAME] for p in pods.values() if p["metadata"]["name"] == pod
-    )
     return _told(job, enough, within, f"{at_least} restarts of the worker process of {pod}")
 
 
+def _agent(line: ProgressLine) -> tuple[str, int | None, int | None]:
+    """The agent that started the process which told a line."""
+    return (line.pod_uid, line.agent_pid, line.agent_start)
+
+
 @activity
-def nothing_told(job: str) -> bool:
-    """No process of a job has told of anything yet: its agents have not met.
+def nothing_told(job: str, *, pod: str = "", before_fault: bool = False) -> bool:
+    """No process of a job has told of anything yet.
+
+    Their agents may have met, though: see :func:`ended_in_rendezvous`.
+
+    Args:
+        pod: only those of this pod.
+        before_fault: what they told after the last fault does not count.
 
     Raises:
         NotReached: one has, so the moment before it is over.
     """
-    lines = _lines(job)
-    if lines:
-        raise NotReached(f"{lines[0].pod} has told of its {lines[0].event.value} already")
+    it = session.current()
+    for line in _lines(job):
+        if pod in ("", line.pod) and (not before_fault or line.t <= it.since):
+            ago = f" {it.since - line.t:.1f} s before the fault was there" if before_fault else ""
+            raise NotReached(f"{line.pod} has told of its {line.event.value} already{ago}")
     return True
+
+
+@activity
+def ended_in_rendezvous(pod: str, *, container: str = "pytorch", within: float = 60) -> str:
+    """An agent that was killed had begun a rendezvous and not completed it: its last line.
+
+    Its own log says so, that of the container which ended.
+
+    Raises:
+        NotReached: it had not, so this was not the moment that was meant.
+        WaitTimeout: the container was not started again, and so has no former log.
+    """
+    it = session.current()
+
+    def restarts(pods: list[Object]) -> int | None:
+        told = [s for p in pods for s in p["status"].get("containerStatuses") or []]
+        return next((int(s["restartCount"]) for s in told if s["name"] == container), 0) or None
+
+    count = it.kube.wait(
+        PODS, restarts, namespace=it.namespace, fields=f"metadata.name={pod}", deadline=within,
+        why=f"{container} of {pod} started again",
+    )  # fmt: skip
+    if count != 1:
+        raise NotReached(f"{container} of {pod} ended {count} times: not by the fault alone")
+    lines = it.kube.logs(it.namespace, pod, container, previous=True).splitlines()
+    if not any(JOINS in line for line in lines):
+        raise NotReached(f"{pod} had not begun a rendezvous; last: {' '.join(lines[-1:])[:200]}")
+    for line in lines:
+        if MET in line:
+            raise NotReached(f"{pod} had completed the rendezvous: {line[:200]}")
+    return lines[-1]
 
 
 def errors(lines: list[ProgressLine]) -> str:
