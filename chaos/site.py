@@ -44,6 +44,10 @@ class Site:
         self.cluster.require(Capability.NODE_EXEC)
         return self.provider.node_exec(self.cluster, node, ["bash", "-c", script], timeout=timeout)
 
+    def unit(self, node: str, name: str) -> str:
+        """What systemd says of a unit on a node, such as ``active``. Raises as :meth:`on`."""
+        return self.on(node, f"systemctl is-active {name} || true").strip()
+
     def answers(self, node: str) -> bool:
         """Whether the node is on.
 

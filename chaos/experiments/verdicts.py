@@ -17,6 +17,7 @@ from chaos.activities import FILE, SKIPPED
 from chaos.experiments import Extension
 from oracles import judging, telling
 from oracles.errors import UsageError
+from oracles.judgement import Judgement
 from oracles.known import known
 from oracles.outcome import Outcome, combine
 from oracles.reading import History, HistoryError
@@ -167,11 +168,20 @@ def of_history(path: Path, *, case: str = "") -> Verdict:
     Args:
         case: whose published faults are expected.
     """
+    return _of_history(path, case)[0]
+
+
+def _of_history(path: Path, case: str) -> tuple[Verdict, Mapping[str, str]]:
+    """That, and the versions of what was under test."""
     try:
         history = History(path)
         judgement = judging.judge_history(history, case=case)
     except (HistoryError, UsageError) as error:  # the latter: there is no such file
-        return Verdict(Outcome.INCONCLUSIVE, (str(error),))
+        return Verdict(Outcome.INCONCLUSIVE, (str(error),)), {}
+    return _of_judgement(path, history, judgement), history.header.facts.get("versions") or {}
+
+
+def _of_judgement(path: Path, history: History, judgement: Judgement) -> Verdict:
     if not judgement.events:
         return Verdict(Outcome.INCONCLUSIVE, (f"{path} is empty: nothing was recorded",))
     outcome = judgement.outcome
@@ -195,12 +205,8 @@ def of_run(verdict: Verdict, about: Extension, case: str, history: Path) -> Verd
     """
     if verdict.outcome is Outcome.NOT_APPLICABLE:
         return verdict
-    both = verdict.and_also(of_history(history, case=case))
-    try:
-        versions = History(history).header.facts.get("versions") or {}
-    except (HistoryError, UsageError):
-        return both
-    return both.unless_published(about.behaviour, case, versions)
+    shown, versions = _of_history(history, case)
+    return verdict.and_also(shown).unless_published(about.behaviour, case, versions)
 
 
 def _measures(journal: Mapping[str, Any]) -> dict[str, float]:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 
 from chaos.errors import FaultError
-from chaos.faults import nodes
 from chaos.faults.base import Proof
 from chaos.faults.nodes import NodeFault
 from chaos.site import Site
@@ -35,7 +34,7 @@ class GpuFault(NodeFault):
     def _kubelet_works(self) -> bool:
         if not self.site.answers(self.node):
             return False
-        return nodes.kubelet(self.site, self.node) in ("active", "activating")
+        return self.site.unit(self.node, "kubelet") in ("active", "activating")
 
 
 class TakeGpus(GpuFault):

@@ -20,7 +20,7 @@ from pathlib import Path
 from chaos.errors import FaultError
 from chaos.faults.base import Planned, Proof, Scope
 from chaos.faults.network import MARK, device_of, pod_end
-from chaos.faults.slow import Slow, prove_late
+from chaos.faults.slow import DISCARD, Slow, prove_late
 from chaos.site import Site
 from chaos.undo.steps import OnNode, Step
 from clusters.cluster import Capability
@@ -149,7 +149,7 @@ class Relayed(Planned):
     def _neighbour(self) -> str:
         """The pod's link address, which the node knows once it has sent something there."""
         script = (
-            f"for i in $(seq 30); do (echo >/dev/udp/{self._address}/9) 2>/dev/null;"
+            f"for i in $(seq 30); do (echo >/dev/udp/{self._address}/{DISCARD}) 2>/dev/null;"
             f" ip neigh show {self._address} dev {self._device} | grep lladdr && break;"
             " sleep 0.1; done; true"
         )
@@ -177,10 +177,7 @@ class Relayed(Planned):
         """See :class:`Planned`: when the program ends, packets come in time again."""
         if not self.site.answers(self._node):
             return ""
-        if (
-            self.site.on(self._node, f"systemctl is-active {self._unit} || true").strip()
-            == "active"
-        ):
+        if self.site.unit(self._node, self._unit) == "active":
             return ""
         return f"packets to {self.about} were late for a while only: the relay has ended"
 

@@ -95,7 +95,7 @@ class StopKubelet(NodeFault):
 
     def look(self) -> Sequence[Step]:
         """Whether it runs."""
-        if kubelet(self.site, self.node) != "active":
+        if self.site.unit(self.node, "kubelet") != "active":
             raise FaultError(f"the kubelet of {self.node} does not run")
         return [StartKubelet(node=self.node)]
 
@@ -107,7 +107,7 @@ class StopKubelet(NodeFault):
 
     def proof(self, *, deadline: float = 30.0) -> Proof:
         """systemd says that it is not active. Raises NotProven."""
-        state = kubelet(self.site, self.node)
+        state = self.site.unit(self.node, "kubelet")
         if state not in ("inactive", "failed"):
             raise NotProven(f"the kubelet of {self.node} was stopped, but it is {state}")
         evidence = {"kubelet": state}
@@ -247,11 +247,6 @@ class Taint(NodeFault):
     @staticmethod
     def _taints(node: Object) -> list[Object]:
         return list(node["spec"].get("taints") or [])
-
-
-def kubelet(site: Site, node: str) -> str:
-    """What systemd says of a node's kubelet, such as ``active``. Raises CommandError."""
-    return site.on(node, "systemctl is-active kubelet || true").strip()
 
 
 def wait_ready(site: Site, node: str, *, deadline: float = 90.0) -> None:

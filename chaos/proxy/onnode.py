@@ -73,7 +73,7 @@ class NodeProxy(ApiProxy):
         """See :class:`ApiProxy`; no node that is off runs it."""
         if not self.site.answers(self.node):
             return False
-        return self.site.on(self.node, f"systemctl is-active {UNIT} || true").strip() == "active"
+        return self.site.unit(self.node, UNIT) == "active"
 
     def _log(self) -> str:
         try:

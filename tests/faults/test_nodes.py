@@ -10,6 +10,7 @@ import pytest
 from chaos import undo
 from chaos.errors import NotMended, NotProven
 from chaos.faults import gpus, nodes
+from chaos.faults.base import Planned
 from chaos.faults.late import UNIT, Relayed, late
 from chaos.faults.network import Cut, node_end, pod_end
 from chaos.faults.slow import Slow
@@ -101,6 +102,13 @@ def beat(kube: Kube, space: str, source: str, target: str, *, size: int = 2) -> 
     kube.exec(space, source, ["bash", "-c", f"({send}) </dev/null &>/dev/null &"])
 
 
+def unproven(inject: Injector, fault: Planned, why: str) -> None:
+    """The fault is injected, and nothing proves it within 2 s."""
+    fault.proof = partial(fault.proof, deadline=2)  # type: ignore[method-assign]
+    with pytest.raises(NotProven, match=why):
+        inject(fault)
+
+
 def connecting(kube: Kube, space: str) -> float:
     """Milliseconds until p-1 refuses a connection of p-0: one packet there, one back."""
     found = kube.get(PODS, "p-1", space)
@@ -136,9 +144,7 @@ def test_pods_that_do_not_talk_are_not_proven_to_be_cut(
 ) -> None:
     pods("p", 2)
     fault = Cut(site, pod_end(site, space, "p-0"), pod_end(site, space, "p-1"))
-    fault.proof = partial(fault.proof, deadline=2)  # type: ignore[method-assign]
-    with pytest.raises(NotProven, match="nothing was dropped"):
-        inject(fault)
+    unproven(inject, fault, "nothing was dropped")
 
 
 def test_some_packets_are_lost(
@@ -187,9 +193,7 @@ def test_who_waits_for_nothing_is_not_proven_to_be_slow(
 ) -> None:
     pods("p", 1)
     fault = Slow(site, space, "p-0", rate_kbit=64)
-    fault.proof = partial(fault.proof, deadline=2)  # type: ignore[method-assign]
-    with pytest.raises(NotProven, match="waited for their turn"):
-        inject(fault)
+    unproven(inject, fault, "waited for their turn")
 
 
 def test_each_packet_comes_late(
